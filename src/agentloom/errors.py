@@ -1,0 +1,223 @@
+"""The whole exception tree of agentloom.
+
+::
+
+    Exception
+    └── LoomError                      everything agentloom raises on purpose
+        ├── FormatError                bytes that are not a valid trace (code, line, offset)
+        │   └── UnsupportedVersion     a newer major version, or a must-understand extension
+        ├── IntegrityError             the chain, a blob or a head does not hold (code, line, offset)
+        ├── ValueRefused               a value that cannot be kept exactly (path, type, remedy)
+        ├── StoreError                 the store cannot read or write (path, reason)
+        │   ├── RunNotFound            no run of that id, prefix, tag or file
+        │   ├── AmbiguousRun           a prefix or tag that fits several runs
+        │   ├── LeaseHeld              another process is writing this run
+        │   └── StoreFailed            no space, read-only, I/O error while recording (fail closed)
+        ├── TargetError                an agent or script that cannot be found, imported or chosen
+        ├── NoActiveRun                a host function called outside a run
+        ├── NotSupported               a feature that this version does not have, said loudly
+        ├── UnrecordedEffect           an effect that replay refused (what, file, line, function)
+        ├── PayloadMissing             a blob that was erased or lost (call id, blob id)
+        ├── ProviderError              a model provider that cannot be reached or configured
+        ├── WorkflowError              a workflow that cannot be built (step)
+        ├── DriftError                 code, packages or provider differ where the user asked for equality
+        ├── RecordedError              stands for a recorded exception whose type is not loaded here
+        └── DivergenceError            a replay that asked for something else (report)
+    BaseException
+    └── ControlFlow                    never caught by ``except Exception`` (docs/internals.md, Verdicts)
+        ├── Diverged                   raised inside the agent when its replay diverged
+        └── Suspend                    raised inside the agent when it waits for a person (later)
+
+Every error carries fields, not only text; its message says what happened, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "AmbiguousRun",
+    "ControlFlow",
+    "Diverged",
+    "DivergenceError",
+    "DriftError",
+    "FormatError",
+    "IntegrityError",
+    "LeaseHeld",
+    "LoomError",
+    "NoActiveRun",
+    "NotSupported",
+    "PayloadMissing",
+    "ProviderError",
+    "RecordedError",
+    "RunNotFound",
+    "StoreError",
+    "StoreFailed",
+    "Suspend",
+    "TargetError",
+    "UnrecordedEffect",
+    "UnsupportedVersion",
+    "ValueRefused",
+    "WorkflowError",
+]
+
+
+class LoomError(Exception):
+    """Base of every error that agentloom raises on purpose.
+
+    ``message`` says what happened and where; ``hint`` says what to do next; ``fields`` holds the facts by name.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, **fields: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.fields: dict[str, Any] = fields
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  next: {self.hint}" if self.hint else self.message
+
+
+class FormatError(LoomError):
+    """Bytes that are not a valid trace. ``code`` is a code of the specification's error table."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        line: int | None = None,
+        offset: int | None = None,
+        hint: str | None = None,
+        **fields: Any,
+    ) -> None:
+        where = "" if line is None else f" (line {line}" + ("" if offset is None else f", byte {offset}") + ")"
+        super().__init__(f"{message}{where} [{code}]", hint=hint, code=code, line=line, offset=offset, **fields)
+        self.code = code
+        self.line = line
+        self.offset = offset
+
+
+class UnsupportedVersion(FormatError):
+    """The trace needs a newer agentloom: a newer major version, or an extension it must understand."""
+
+
+class IntegrityError(LoomError):
+    """The chain, a blob or a head does not hold. ``code`` as in the specification's error table."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        line: int | None = None,
+        offset: int | None = None,
+        hint: str | None = None,
+        **fields: Any,
+    ) -> None:
+        where = "" if line is None else f" (line {line}" + ("" if offset is None else f", byte {offset}") + ")"
+        super().__init__(f"{message}{where} [{code}]", hint=hint, code=code, line=line, offset=offset, **fields)
+        self.code = code
+        self.line = line
+        self.offset = offset
+
+
+class ValueRefused(LoomError):
+    """A value that cannot be written and read back exactly.
+
+    ``path`` is where it sits in the captured value (``messages[2].content.when``), ``type_name`` its type.
+    """
+
+    def __init__(self, path: str, type_name: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(
+            f"cannot record the value at {path}: {type_name}: {reason}",
+            hint=hint or "return plain data, or register the type with agentloom.register(Type)",
+            path=path,
+            type=type_name,
+        )
+        self.path = path
+        self.type_name = type_name
+        self.reason = reason
+
+
+class StoreError(LoomError):
+    """The store cannot do what was asked."""
+
+
+class RunNotFound(StoreError):
+    """No run of that id, prefix, tag or file."""
+
+
+class AmbiguousRun(StoreError):
+    """A prefix or tag that fits several runs; ``matches`` lists them."""
+
+
+class LeaseHeld(StoreError):
+    """Another process (``owner``) is writing this run."""
+
+
+class StoreFailed(StoreError):
+    """Writing failed (no space, read-only, I/O error): the run stops before its next effect."""
+
+
+class TargetError(LoomError):
+    """An agent or script that cannot be found, imported, or chosen among several."""
+
+
+class NoActiveRun(LoomError):
+    """A host function was called where no run is active."""
+
+
+class NotSupported(LoomError):
+    """A feature that this version does not have."""
+
+
+class UnrecordedEffect(LoomError):
+    """Replay refused an effect that the trace does not hold. ``what``, ``file``, ``line``, ``function``."""
+
+
+class PayloadMissing(LoomError):
+    """A payload that the trace no longer holds: erased on purpose, or lost."""
+
+
+class ProviderError(LoomError):
+    """A model provider that cannot be reached, is not configured, or is not installed."""
+
+
+class WorkflowError(LoomError):
+    """A workflow that cannot be built; ``step`` names the step."""
+
+
+class DriftError(LoomError):
+    """Code, packages, provider or tools differ where the user asked for equality."""
+
+
+class RecordedError(LoomError):
+    """Stands for a recorded exception whose type the running program has not loaded.
+
+    ``type_name`` is the recorded type (``module:qualname``), ``args`` its recorded arguments.
+    """
+
+    def __init__(self, type_name: str, message: str) -> None:
+        super().__init__(f"{type_name}: {message}", type=type_name)
+        self.type_name = type_name
+
+
+class DivergenceError(LoomError):
+    """A replay that asked for something else than the trace holds. ``report`` says what, where and why."""
+
+    def __init__(self, report: Any) -> None:
+        super().__init__(str(report))
+        self.report = report
+
+
+class ControlFlow(BaseException):
+    """Control flow that an agent's ``except Exception`` must not swallow."""
+
+
+class Diverged(ControlFlow):
+    """Raised inside the agent when its replay diverged; the engine keeps the verdict whatever the agent does."""
+
+
+class Suspend(ControlFlow):
+    """Raised inside the agent when the run waits for a person or a message."""
