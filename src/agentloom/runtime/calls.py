@@ -1,0 +1,97 @@
+"""What crosses the boundary between an agent and the world: the call asked for, the call made, what came back.
+
+These are the only types that the engine, the drivers and the outcome sources exchange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentloom.format.values import Tree, Types
+
+__all__ = ["Arrival", "Call", "CallSpec", "Status"]
+
+Status = Literal["ok", "error", "cancelled", "closed"]
+"""How a call ended: with a value, with an exception, cancelled by the agent, or a stream that the agent left early."""
+
+
+@dataclass(slots=True)
+class CallSpec:
+    """What a host function asks for.
+
+    ``request`` is captured (encoded) when the call begins; ``profile`` names the rule that sorts its fields into
+    key, noted and secret; ``series`` names a growing history whose lists share prefixes in the file.
+    """
+
+    type: str
+    name: str
+    request: Mapping[str, object]
+    profile: str = "plain/1"
+    effect: str | None = None
+    series: str | None = None
+    types: Types | None = None
+    src: str | None = None
+    stream: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One host call of a run, as its request entry says.
+
+    ``tree`` is the whole request as written (secret fields already gone); ``key_tree`` and ``noted`` are its
+    load-bearing and its merely noted fields. ``index`` counts requests from 1 in the order they were made.
+    """
+
+    spec: CallSpec
+    id: str
+    path: str
+    index: int
+    src: str
+    key: str
+    tree: dict[str, Tree]
+    key_tree: dict[str, Tree]
+    noted: dict[str, Tree]
+    parent: str | None = None
+    attempt: int = 1
+    request_seq: int = -1
+    ended: bool = False
+    chunks: int = 0
+    waiting: bool = False
+    sink: object = field(default=None, repr=False)
+
+    @property
+    def type(self) -> str:
+        """The call's kind, such as ``model`` or ``tool``."""
+        return self.spec.type
+
+    @property
+    def name(self) -> str:
+        """The model, tool or function asked for."""
+        return self.spec.name
+
+
+@dataclass(slots=True)
+class Arrival:
+    """One event that an outcome source hands to the engine, to be written and delivered to the agent.
+
+    ``outcome``: ``call`` ended with ``status``; ``chunk``: one chunk of a stream; ``timer``: the first timer of the
+    run is due; ``cancel``: somebody outside cancelled the run (``call`` is None).
+
+    A live source gives ``value`` (any object, still to be encoded) or ``error``; a replay source gives ``tree``, the
+    recorded one, and sets ``recorded``. ``vt`` is the virtual time of the delivery, ``dur`` the duration of the
+    call and ``offset`` the arrival of a chunk since its call began, all in nanoseconds.
+    """
+
+    kind: Literal["outcome", "chunk", "timer", "cancel"]
+    call: Call | None = None
+    status: Status = "ok"
+    value: object = None
+    error: BaseException | None = None
+    tree: Tree = None
+    recorded: bool = False
+    usage: dict[str, Tree] | None = None
+    vt: int = 0
+    dur: int | None = None
+    offset: int = 0

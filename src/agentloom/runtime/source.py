@@ -1,0 +1,99 @@
+"""The outcome source: the one thing that knows whether a run is recorded, replayed or forked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Protocol
+
+from agentloom.format.values import Tree
+from agentloom.runtime.calls import Arrival, Call, Status
+
+__all__ = ["OutcomeSource", "StateEntry"]
+
+
+class StateEntry(Protocol):
+    """A deterministic result that really ran: its call id, name, value and the state fields that it read."""
+
+    @property
+    def call(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def tree(self) -> Tree: ...
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+    @property
+    def src(self) -> str: ...
+
+
+class OutcomeSource(Protocol):
+    """Answers the host calls of one run.
+
+    The engine calls ``begin`` for every request, in order, after it was written. Then, for a call made
+    synchronously, ``inline`` (or ``open_inline`` and ``next_inline`` for a stream); for an awaited call, ``start``
+    (or ``open``, and ``want`` each time the agent waits for the next chunk). ``poll`` hands over the next event to
+    deliver once the agent is quiescent. A replay source raises ``Diverged`` from ``begin``, ``inline``,
+    ``next_inline``, ``poll``, ``state`` or ``finished`` after it has kept a verdict; for an awaited call it may
+    instead leave the call unanswered and raise from the next ``poll``.
+    """
+
+    on_arrival: Callable[[], None] | None
+    """Set by the driver: called (in the thread of the driver's outer loop) when ``poll`` may have something."""
+
+    def begin(self, call: Call) -> None:
+        """A request was made. Replay: the call id selects a recorded call, its key is checked."""
+        ...
+
+    def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
+        """Perform (or look up) a call whose caller blocks; kind ``outcome``."""
+        ...
+
+    def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
+        """Begin an awaited call; its outcome comes from ``poll``."""
+        ...
+
+    def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
+        """Begin an awaited stream."""
+        ...
+
+    def want(self, call: Call) -> None:
+        """The agent waits for the next chunk of an awaited stream; it (or the end) comes from ``poll``."""
+        ...
+
+    def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
+        """Begin a stream whose reader blocks."""
+        ...
+
+    def next_inline(self, call: Call) -> Arrival:
+        """The next chunk (kind ``chunk``) or the end (kind ``outcome``) of a blocking stream."""
+        ...
+
+    def cancel(self, call: Call, status: Status) -> None:
+        """The agent itself ended the call: ``cancelled`` (its task was), or ``closed`` (it left a stream early)."""
+        ...
+
+    def ended(self, call: Call, status: Status, tree: Tree) -> None:
+        """A call that the agent's own code performed (a child agent) ended; replay compares its result."""
+        ...
+
+    def poll(self, timer: int | None) -> Arrival | None:
+        """The next event to deliver, or None when nothing has happened yet (live only).
+
+        ``timer`` is the virtual deadline, in nanoseconds, of the run's first timer, or None. Called only when the
+        agent is quiescent; a replay source that sees no way on (the recorded call was never made) raises.
+        """
+        ...
+
+    def state(self, entry: StateEntry) -> None:
+        """A deterministic step ran; replay compares its result with the recorded one."""
+        ...
+
+    def finished(self, status: str, tree: Tree) -> None:
+        """The agent returned (``completed``, its output) or raised (``failed``, its error) or was cancelled."""
+        ...
+
+    def close(self) -> None:
+        """Stop whatever is still under way. Idempotent."""
+        ...
