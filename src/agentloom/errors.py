@@ -19,6 +19,8 @@
         ├── UnrecordedEffect           an effect that replay refused (what, file, line, function)
         ├── PayloadMissing             a blob that was erased or lost (call id, blob id)
         ├── ProviderError              a model provider that cannot be reached or configured
+        │   └── ModelError             a provider's refusal or failure of one call (kind, status, delay)
+        ├── AnswerError                a model's answer that is not what was asked for (text, position)
         ├── WorkflowError              a workflow that cannot be built (step)
         ├── DriftError                 code, packages or provider differ where the user asked for equality
         ├── RecordedError              stands for a recorded exception whose type is not loaded here
@@ -37,6 +39,7 @@ from typing import Any
 
 __all__ = [
     "AmbiguousRun",
+    "AnswerError",
     "ControlFlow",
     "Diverged",
     "DivergenceError",
@@ -45,6 +48,7 @@ __all__ = [
     "IntegrityError",
     "LeaseHeld",
     "LoomError",
+    "ModelError",
     "NoActiveRun",
     "NotSupported",
     "PayloadMissing",
@@ -91,8 +95,12 @@ class FormatError(LoomError):
         hint: str | None = None,
         **fields: Any,
     ) -> None:
-        where = "" if line is None else f" (line {line}" + ("" if offset is None else f", byte {offset}") + ")"
-        super().__init__(f"{message}{where} [{code}]", hint=hint, code=code, line=line, offset=offset, **fields)
+        where = (
+            "" if line is None else f" (line {line}" + ("" if offset is None else f", byte {offset}") + ")"
+        )
+        super().__init__(
+            f"{message}{where} [{code}]", hint=hint, code=code, line=line, offset=offset, **fields
+        )
         self.code = code
         self.line = line
         self.offset = offset
@@ -115,8 +123,12 @@ class IntegrityError(LoomError):
         hint: str | None = None,
         **fields: Any,
     ) -> None:
-        where = "" if line is None else f" (line {line}" + ("" if offset is None else f", byte {offset}") + ")"
-        super().__init__(f"{message}{where} [{code}]", hint=hint, code=code, line=line, offset=offset, **fields)
+        where = (
+            "" if line is None else f" (line {line}" + ("" if offset is None else f", byte {offset}") + ")"
+        )
+        super().__init__(
+            f"{message}{where} [{code}]", hint=hint, code=code, line=line, offset=offset, **fields
+        )
         self.code = code
         self.line = line
         self.offset = offset
@@ -182,6 +194,63 @@ class PayloadMissing(LoomError):
 
 class ProviderError(LoomError):
     """A model provider that cannot be reached, is not configured, or is not installed."""
+
+
+class ModelError(ProviderError):
+    """A provider refused or failed one call, or the way to it did. Holds plain values only, never a credential.
+
+    ``kind`` is one of ``rate_limit``, ``quota``, ``overload``, ``context_length``, ``content_filter``, ``auth``,
+    ``not_found``, ``bad_request``, ``server``, ``connection``, ``timeout``, ``malformed``. ``delay``: seconds that the
+    provider asked to wait, or None. ``status``: the HTTP status, or None. ``code``: the provider's own code, or None.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        provider: str,
+        model: str,
+        status: int | None = None,
+        code: str | None = None,
+        delay: float | None = None,
+        request_id: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(
+            message,
+            hint=hint,
+            kind=kind,
+            provider=provider,
+            model=model,
+            status=status,
+            code=code,
+            delay=delay,
+            request_id=request_id,
+        )
+        self.kind = kind
+        self.provider = provider
+        self.model = model
+        self.status = status
+        self.code = code
+        self.delay = delay
+        self.request_id = request_id
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may well succeed later."""
+        return self.kind in ("rate_limit", "overload", "server", "connection", "timeout")
+
+
+class AnswerError(LoomError):
+    """A model's answer that is not what was asked for: no JSON, malformed tool arguments. ``text``, ``position``."""
+
+    def __init__(
+        self, message: str, *, text: str, position: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, text=text, position=position)
+        self.text = text
+        self.position = position
 
 
 class WorkflowError(LoomError):
