@@ -1,0 +1,250 @@
+"""`FakeProvider`: a scripted HTTP server that speaks OpenAI chat completions and Anthropic messages.
+
+For tests of agents and of agentloom itself: no key, no network beyond loopback, an ephemeral port, the same answers
+every time. ::
+
+    with FakeProvider([Says(tools=[Wants("lookup", {"id": 812})]), Says("It costs $40.")]) as fake:
+        client = openai.OpenAI(base_url=fake.openai_url, api_key="unused")
+        ...
+    assert fake.count == 2
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self, cast
+
+from agentloom.testing.replies import Drops, Fails, Protocol, Raw, Reply, Says, error_body, message, stream
+
+__all__ = ["FakeProvider", "Seen"]
+
+_PATHS: dict[str, Protocol] = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request that arrived. ``number`` counts from 1; header names are in lower case."""
+
+    number: int
+    protocol: Protocol
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+
+    @property
+    def streaming(self) -> bool:
+        return bool(self.body.get("stream"))
+
+
+Script = Iterable[Reply | str] | Callable[[Seen], Reply | str]
+
+
+class FakeProvider:
+    """The server. ``script``: replies in order of arrival, or a function of the request; a str is `Says` of it.
+
+    A request after the last reply is answered with status 500 and a message that says so. Use as a context manager, or
+    `start` and `stop`. `seen` holds every request that arrived; `stop` ends the port, so that a later request fails to
+    connect.
+    """
+
+    def __init__(self, script: Script = ()) -> None:
+        self._function = script if callable(script) else None
+        self._replies = iter(() if callable(script) else list(script))
+        self._lock = threading.Lock()
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+        self.stopping = threading.Event()
+        self.seen: list[Seen] = []
+
+    @property
+    def count(self) -> int:
+        """How many requests arrived."""
+        return len(self.seen)
+
+    @property
+    def url(self) -> str:
+        """``http://127.0.0.1:PORT``. ValueError before `start`."""
+        if self._server is None:
+            raise ValueError("the fake provider does not run: use it in a `with` block, or call start()")
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def openai_url(self) -> str:
+        """The ``base_url`` for an OpenAI client."""
+        return self.url + "/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        """The ``base_url`` for an Anthropic client."""
+        return self.url
+
+    def env(self) -> dict[str, str]:
+        """Variables that send unchanged programs of both SDKs here."""
+        return {
+            "OPENAI_BASE_URL": self.openai_url,
+            "OPENAI_API_KEY": "unused",
+            "ANTHROPIC_BASE_URL": self.anthropic_url,
+            "ANTHROPIC_API_KEY": "unused",
+        }
+
+    def start(self) -> Self:
+        """Listen on an ephemeral port of loopback."""
+        self.stopping.clear()
+        self._server = _Server(self)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": 0.02},
+            name="fake-provider",
+            daemon=True,
+        )
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Close the port and every connection, and wait for the threads."""
+        server, thread = self._server, self._thread
+        if server is None or thread is None:
+            return
+        self._server = self._thread = None
+        self.stopping.set()
+        server.shutdown()
+        server.hang_up()
+        thread.join()
+        server.server_close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def take(
+        self, protocol: Protocol, headers: Mapping[str, str], body: dict[str, Any]
+    ) -> tuple[Seen, Reply]:
+        """Note a request and choose its reply (called by the server's threads)."""
+        with self._lock:
+            seen = Seen(len(self.seen) + 1, protocol, headers, body)
+            self.seen.append(seen)
+            reply = None if self._function is not None else next(self._replies, None)
+        if self._function is not None:
+            reply = self._function(seen)
+        if reply is None:
+            return seen, Fails(500, f"the script has no reply for request {seen.number}")
+        return seen, Says(reply) if isinstance(reply, str) else reply
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+
+    def __init__(self, fake: FakeProvider) -> None:
+        self.fake = fake
+        self._open: set[socket.socket] = set()
+        self._guard = threading.Lock()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def server_bind(self) -> None:
+        # HTTPServer.server_bind looks the host's name up; loopback needs no name service.
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = "127.0.0.1", int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._guard:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._guard:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """Wake the threads that wait on idle connections."""
+        with self._guard:
+            for connection in self._open:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:  # the client was faster
+                    continue
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away in mid-answer is part of many tests: nothing to say."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    @property
+    def fake(self) -> FakeProvider:
+        return cast("_Server", self.server).fake
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
+        """Requests are kept in `FakeProvider.seen`, not printed."""
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        protocol = _PATHS.get(self.path.partition("?")[0])
+        if protocol is None:
+            self._json(404, error_body("openai", Fails(404, f"the fake provider has no {self.path}")))
+            return
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        seen, reply = self.fake.take(protocol, headers, json.loads(data))
+        if reply.latency and self.fake.stopping.wait(reply.latency):
+            self.close_connection = True
+            return
+        self._answer(seen, reply)
+
+    def _answer(self, seen: Seen, reply: Reply) -> None:
+        model = str(seen.body.get("model"))
+        if isinstance(reply, Drops):
+            self.close_connection = True
+        elif isinstance(reply, Raw):
+            self._send(reply.status, reply.body, reply.headers)
+        elif isinstance(reply, Fails):
+            extra = {} if reply.retry_after is None else {"retry-after": f"{reply.retry_after:g}"}
+            self._json(reply.status, error_body(seen.protocol, reply), extra)
+        elif seen.streaming:
+            options: Mapping[str, Any] = seen.body.get("stream_options") or {}
+            usage = bool(options.get("include_usage"))
+            self._stream(
+                stream(seen.protocol, reply, model, seen.number, usage=usage), reply.break_after is not None
+            )
+        else:
+            self._json(200, message(seen.protocol, reply, model, seen.number))
+
+    def _json(self, status: int, body: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> None:
+        self._send(status, json.dumps(body).encode(), {"content-type": "application/json", **(extra or {})})
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self._ids()
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _ids(self) -> None:
+        number = self.fake.count
+        self.send_header("x-request-id", f"req_fake_{number}")
+        self.send_header("request-id", f"req_fake_{number}")
+
+    def _stream(self, events: Iterable[bytes], broken: bool) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("transfer-encoding", "chunked")
+        self._ids()
+        self.end_headers()
+        for event in events:
+            self.wfile.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+            self.wfile.flush()
+        if broken:  # no last chunk: the client sees an incomplete body
+            self.close_connection = True
+        else:
+            self.wfile.write(b"0\r\n\r\n")
