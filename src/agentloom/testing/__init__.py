@@ -3,4 +3,4 @@
 from agentloom.testing.fake_provider import FakeProvider, Seen
 from agentloom.testing.replies import Drops, Fails, Raw, Reply, Says, Wants
 
-__all__ = ["Drops", "FakeProvider", "Fails", "Raw", "Reply", "Says", "Seen", "Wants"]
+__all__ = ["Drops", "Fails", "FakeProvider", "Raw", "Reply", "Says", "Seen", "Wants"]
