@@ -1,0 +1,95 @@
+"""Who may import what, and what `import agentloom` costs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import tree
+
+LOWER = ("replay", "runtime", "store", "format", "errors.py", "_version.py")
+THIRD_PARTY = {
+    "replay": {"orjson"},
+    "runtime": {"orjson"},
+    "store": {"orjson", "zstandard"},
+    "format": {"orjson"},
+}
+NOT_AT_START = {
+    "openai", "anthropic", "any_llm", "litellm", "google.genai", "langchain_core", "langgraph", "llama_index", "mcp",
+    "httpx", "httpx2", "pydantic", "rich", "click", "requests", "aiohttp", "numpy", "xllamacpp", "llm", "pytest",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("room", LOWER)
+def test_lower_rooms_use_the_standard_library_and_a_short_list(room: str) -> None:
+    allowed = THIRD_PARTY.get(room, set()) | {"agentloom", "__future__"} | set(sys.stdlib_module_names)
+    found = [
+        f"{name}:{line}: {module}"
+        for name, parsed in tree.modules().items()
+        if name.split("/")[0] == room
+        for module, line in tree.imports(parsed)
+        if module.split(".")[0] not in allowed
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_room_imports_the_front_door() -> None:
+    rooms = {path.stem for path in tree.SRC.iterdir() if not path.name.startswith("__")}
+    found = [
+        f"{name}:{line}: {module}"
+        for name, parsed in tree.modules().items()
+        if name not in {"__init__.py", "sync.py"}
+        for module, line in tree.imports(parsed)
+        if module == "agentloom" or (module.startswith("agentloom.") and module.split(".")[1] not in rooms)
+    ]
+    assert not found, "import from the room, not from `agentloom` itself:\n" + "\n".join(found)
+
+
+def fresh(code: str) -> str:
+    """What ``code`` prints in a new interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tree.ROOT
+    )
+    return done.stdout
+
+
+def test_importing_agentloom_imports_no_sdk() -> None:
+    loaded = set(json.loads(fresh("import agentloom, sys, json; print(json.dumps(sorted(sys.modules)))")))
+    assert not loaded & NOT_AT_START, "`import agentloom` must not load these"
+
+
+def test_importing_agentloom_is_fast() -> None:
+    """At most three times what an asyncio program with JSON imports, in new interpreters, taken in turn."""
+    baseline = "import asyncio, json, sqlite3, uuid, datetime, decimal, inspect, tempfile"
+
+    def cost(code: str) -> float:
+        start = time.perf_counter()
+        fresh(code)
+        return time.perf_counter() - start
+
+    pairs = [(cost("pass"), cost(baseline), cost("import agentloom")) for _ in range(5)]
+    bare, base, ours = (min(column) for column in zip(*pairs, strict=True))
+    ratio = (ours - bare) / (base - bare)
+    print(
+        f"bare {bare * 1000:.0f} ms, baseline {base * 1000:.0f} ms, agentloom {ours * 1000:.0f} ms: {ratio:.2f}"
+    )
+    assert ratio < 3, f"import agentloom costs {ratio:.1f} times the baseline"
+
+
+def test_names_of_the_front_door_are_there_once() -> None:
+    names = json.loads(
+        fresh(
+            "import agentloom, json\n"
+            "names = getattr(agentloom, '__all__', [])\n"
+            "missing = [n for n in names if not hasattr(agentloom, n)]\n"
+            "print(json.dumps([names, missing]))"
+        )
+    )
+    assert len(names[0]) == len(set(names[0]))  # the order is ruff's RUF022
+    assert not names[1], f"in __all__ and not there: {names[1]}"
