@@ -27,18 +27,22 @@ import sys
 import threading
 import weakref
 from asyncio.base_events import BaseEventLoop
-from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterator
-from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, cast
 
 from agentloom.errors import NotSupported
 from agentloom.runtime.loop_io import LoopNotSupported, RefusedIO
 from agentloom.runtime.loop_tasks import Future, Task, install
 
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Callable, Coroutine, Generator, Iterator
+    from contextvars import Context
+
 __all__ = ["Deadlock", "Future", "InnerLoop", "LoopNotSupported", "Task", "drive_virtual"]
 
 _T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 #: Rounds after which `InnerLoop.pump` returns although callbacks are ready. Part of the replay rules: a program that
 #: polls (``while not done: await sleep(0)``) meets its next event after exactly so many rounds.
@@ -53,7 +57,7 @@ _EAGER_FACTORY = getattr(asyncio, "eager_task_factory", None)  # Python 3.12 and
 _get_running_loop = asyncio.events._get_running_loop
 _set_running_loop = asyncio.events._set_running_loop
 _new_task = Task.__new__
-_init_task = asyncio.Task.__init__
+_init_task: Callable[..., None] = cast("Any", asyncio.Task).__init__
 
 
 class Deadlock(RuntimeError):
@@ -155,7 +159,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         self._clock_resolution = 1e-9
         self._owner = threading.get_ident()
         self._pumping = False
-        self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[int, int, Any]] = []
         self._timer_seq = 0
         self._stale = 0
         self._base_number = salt << 32
@@ -171,8 +175,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
 
     def advance(self, vt_ns: int) -> None:
         """Move virtual time to ``vt_ns`` unless it is already there or past it. No timer fires."""
-        if vt_ns > self.vt:
-            self.vt = vt_ns
+        self.vt = max(self.vt, vt_ns)
 
     def next_timer(self) -> int | None:
         """Deadline (virtual ns) of the first live timer; None when there is none that ever fires."""
@@ -200,31 +203,29 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         self._ready.append(handle)
 
     def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Schedule ``callback`` at ``when`` (virtual seconds). Timers of equal deadline fire in creation order."""
-        if when is None:
-            raise TypeError("when cannot be None")
         self._check_closed()
+        deadline = _deadline_ns(when)
         if self._debug:
             self._check_thread()
             self._check_callback(callback, "call_at")
-        deadline = _deadline_ns(when)
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer: Any = asyncio.TimerHandle(when, callback, args, self, context)
         if timer._source_traceback:
             del timer._source_traceback[-1]
         self._timer_seq = seq = self._timer_seq + 1
         heapq.heappush(self._timers, (deadline, seq, timer))
         timer._scheduled = True
-        return timer
+        return cast("asyncio.TimerHandle", timer)
 
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+    def _timer_handle_cancelled(self, handle: Any) -> None:
         """A live timer was cancelled: rebuild the heap when most of it is dead."""
         if not handle._scheduled:
             return
         self._stale += 1
         if self._stale > _STALE_TIMERS and self._stale * 2 > len(self._timers):
-            live: list[tuple[int, int, asyncio.TimerHandle]] = []
+            live: list[tuple[int, int, Any]] = []
             for entry in self._timers:
                 # The handle being cancelled is not yet marked; it stays until it surfaces.
                 if entry[2]._cancelled:
@@ -238,7 +239,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
     # -- callbacks
 
     def call_soon(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Schedule ``callback`` behind all that is ready."""
         if self._closed:
@@ -250,7 +251,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         return handle
 
     def call_soon_threadsafe(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """`call_soon` from the loop's own thread; from another thread only when the driver set ``inject``.
 
@@ -291,6 +292,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             return self._run_rounds()
         finally:
             _set_running_loop(outer)
+            self._current_handle = None
             if self._coroutine_origin_tracking_enabled:
                 self._set_coroutine_origin_tracking(False)
             sys.set_asyncgen_hooks(*hooks)
@@ -314,10 +316,8 @@ class InnerLoop(RefusedIO, BaseEventLoop):
                     handle._context.run(handle._callback, *handle._args)
                 except (SystemExit, KeyboardInterrupt):
                     raise
-                except BaseException as exc:  # as on the stock loop: reported, never lost
+                except BaseException as exc:  # noqa: BLE001  # as on the stock loop: reported, never lost
                     self._report(handle, exc)
-                finally:
-                    self._current_handle = None
             if self._stopping or not ready:
                 break
         handle = None  # breaks a cycle when an exception is under way
@@ -353,7 +353,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
 
     def create_task(
         self,
-        coro: Generator[Any, None, _T] | Awaitable[_T],
+        coro: Generator[Any, None, _T] | Coroutine[Any, Any, _T],
         *,
         name: object = None,
         context: Context | None = None,
@@ -371,17 +371,18 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         factory = self._task_factory
         if factory is not None:
             if factory is not _EAGER_FACTORY:
-                return self._task_from_factory(factory, coro, name, context, own, kwargs)
+                made: Task[_T] = self._task_from_factory(factory, coro, name, context, own, kwargs)
+                return made
             kwargs.setdefault("eager_start", True)
         self._task_count = count = self._task_count + 1
-        task: Task[_T] = _new_task(Task)
+        task: Any = _new_task(cast("Any", Task))
         task.number = self._base_number + count
         _init_task(
             task, coro, loop=self, name=f"Task-{count}" if name is None else name, context=own, **kwargs
         )
         if task._source_traceback:
             del task._source_traceback[-1]
-        return task
+        return cast("Task[_T]", task)
 
     def _task_from_factory(
         self,
@@ -412,7 +413,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
 
     # -- executors: inline
 
-    def run_in_executor(self, executor: Any, func: Callable[..., _T], *args: Any) -> Future[_T]:
+    def run_in_executor(self, executor: Any, func: Callable[[*_Ts], _T], *args: *_Ts) -> Future[_T]:
         """Call ``func`` at once, here; the future is done one round later.
 
         ``executor`` is not used. ``func`` runs in a copy of the context and sees no running loop, as in a thread.
@@ -432,7 +433,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
                 value: Any = context.run(func, *args)
             else:
                 value = self.run_inline(lambda: context.run(func, *args))
-        except BaseException as exc:  # every one of them reaches who awaits, as from a worker thread
+        except BaseException as exc:  # noqa: BLE001  # every one of them reaches who awaits, as from a worker thread
             self.call_soon(_set_exception, future, exc)
         else:
             self.call_soon(_set_result, future, value)
@@ -440,7 +441,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             _set_running_loop(running)
         return future
 
-    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  # asyncio's
         """Refuse further ``run_in_executor(None, ...)``. There are no threads to wait for."""
         self._executor_shutdown_called = True
 
@@ -515,7 +516,7 @@ def _set_exception(future: Future[Any], exc: BaseException) -> None:
 
 def _deadline_ns(when: float) -> int:
     """Nanoseconds for ``when`` seconds, such that ``when <= deadline / 1e9``; `NEVER_NS` when out of reach."""
-    if math.isnan(when):
+    if math.isnan(when):  # TypeError for None, as on the stock loop
         raise ValueError("a timer cannot be scheduled at NaN")
     if when >= NEVER_NS / 1e9:
         return NEVER_NS

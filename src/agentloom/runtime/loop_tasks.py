@@ -15,10 +15,11 @@ import asyncio
 import asyncio.events
 import asyncio.tasks
 import builtins
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agentloom.runtime.loop import InnerLoop
 
 __all__ = ["Future", "Task", "install"]
@@ -64,13 +65,13 @@ def _number_of_gather(future: asyncio.Future[Any]) -> int:
     next_number = getattr(loop, "next_future_number", None)
     if next_number is None:
         return object.__hash__(future)
-    number: int | None = future.__dict__.get("number")
-    if number is None:
-        number = future.__dict__["number"] = next_number()
-    return number
+    known: dict[str, int] = future.__dict__
+    if "number" not in known:
+        known["number"] = next_number()
+    return known["number"]
 
 
-def _set_in_argument_order(*args: Iterable[Any]) -> Any:
+def _set_in_argument_order(*args: Iterable[Any]) -> object:
     """Stands in for ``set`` inside ``asyncio.tasks``.
 
     ``as_completed`` and ``wait`` start with ``set(fs)``; a set of coroutines iterates by address, and
@@ -79,7 +80,8 @@ def _set_in_argument_order(*args: Iterable[Any]) -> Any:
     """
     if args and hasattr(asyncio.events._get_running_loop(), "next_task_number"):
         return dict.fromkeys(*args)
-    return builtins.set(*args)
+    members: builtins.set[Any] = builtins.set(*args)
+    return members
 
 
 def _number(task: object) -> int:
