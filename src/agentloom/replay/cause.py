@@ -1,0 +1,241 @@
+"""Why a replay diverged: changed code ranked by its bearing on the value, drift of packages, or a leak.
+
+A rank is a heuristic and never hides a change: causes are listed with the likeliest first, and how many more there are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agentloom.format.values import Tree
+from agentloom.replay.code import CodeChange, ModuleSource, code_changes
+from agentloom.replay.fields import Difference
+from agentloom.replay.leaks import Leak, classify
+from agentloom.replay.text import show
+
+__all__ = ["Cause", "CodeFacts", "Drift", "Site", "drift", "find_cause", "parse_src"]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFacts:
+    """What a run says about its code: module sources, commit, packages, interpreter.
+
+    ``modules`` maps a module's name to its source; ``revision`` is a short name of the state (``a1f9c2e``,
+    ``working tree``) or empty. ``packages`` maps a distribution to its version.
+    """
+
+    modules: Mapping[str, ModuleSource] = field(default_factory=lambda: dict[str, ModuleSource]())
+    revision: str = ""
+    packages: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
+    interpreter: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A package or interpreter fact that differs; an absent one is None."""
+
+    name: str
+    recorded: str | None
+    now: str | None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.recorded or '(absent)'} -> {self.now or '(absent)'}"
+
+    def to_json(self) -> dict[str, Tree]:
+        """Plain JSON."""
+        return {"name": self.name, "recorded": self.recorded, "now": self.now}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in the code, parsed from ``file:line function``."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def parse_src(src: str | None) -> Site | None:
+    """``"agent.py:61 build"`` -> its parts; None for ``?`` and the empty text."""
+    place, _, function = (src or "").partition(" ")
+    file, _, line = place.rpartition(":")
+    return Site(file, int(line), function) if file and line.isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The probable cause. ``kind``: ``code``, ``packages``, ``leak`` or ``unknown``.
+
+    ``changes`` come in order of bearing; ``leak`` says what the value looks like; ``earlier`` is the call whose
+    recorded outcome holds the value that is asked for now, where there is one.
+    """
+
+    kind: str
+    changes: tuple[CodeChange, ...] = ()
+    drift: tuple[Drift, ...] = ()
+    leak: Leak | None = None
+    leak_path: str | None = None
+    earlier: str | None = None
+    revisions: str = ""
+    relevant: bool = False
+
+    def to_json(self) -> dict[str, Tree]:
+        """Plain JSON; at most 20 code changes and 50 drifts."""
+        return {
+            "kind": self.kind,
+            "relevant": self.relevant,
+            "revisions": self.revisions or None,
+            "changes": [change.to_json() for change in self.changes[:20]],
+            "change_count": len(self.changes),
+            "drift": [item.to_json() for item in self.drift[:50]],
+            "leak": self.leak.to_json() if self.leak else None,
+            "leak_path": self.leak_path,
+            "earlier_outcome": self.earlier,
+        }
+
+
+def drift(recorded: CodeFacts, now: CodeFacts) -> list[Drift]:
+    """Packages and interpreter facts that both runs name and that differ, and packages that are gone."""
+    out: list[Drift] = []
+    for was, has, both in (
+        (recorded.interpreter, now.interpreter, True),
+        (recorded.packages, now.packages, False),
+    ):
+        for name, version in was.items():
+            if has.get(name) != version and (name in has or not both):
+                out.append(Drift(name, version, has.get(name)))
+    return out
+
+
+def find_cause(
+    recorded: CodeFacts,
+    now: CodeFacts,
+    differences: Sequence[Difference],
+    site: Site | None = None,
+    earlier: str | None = None,
+) -> Cause:
+    """The probable cause of ``differences`` at ``site``: code first, then packages, then a leak."""
+    changes = code_changes(recorded.modules, now.modules)
+    drifted = tuple(drift(recorded, now))
+    if changes:
+        scores = _scores(changes, now, differences, site)
+        order = sorted(range(len(changes)), key=lambda n: (-scores[n], n))
+        revisions = _revisions(recorded, now)
+        ranked = tuple(changes[n] for n in order)
+        return Cause("code", ranked, drifted, revisions=revisions, relevant=scores[order[0]] >= 10)
+    leak, path = _leak(differences)
+    if drifted and not (leak and not leak.guess):
+        return Cause("packages", (), drifted, leak, path, earlier)
+    if leak is not None:
+        return Cause("leak", (), drifted, leak, path, earlier, relevant=not leak.guess)
+    return Cause("unknown", (), drifted, earlier=earlier)
+
+
+def _revisions(recorded: CodeFacts, now: CodeFacts) -> str:
+    if not recorded.revision:
+        return ""
+    return f"{recorded.revision}..{now.revision or 'working tree'}"
+
+
+def _leak(differences: Sequence[Difference]) -> tuple[Leak | None, str | None]:
+    """The first difference that a detector explains for certain, else the first guess."""
+    guess: tuple[Leak | None, str | None] = (None, None)
+    for difference in differences[:20]:
+        if difference.kind not in ("changed", "order"):
+            continue
+        found = classify(difference.recorded, difference.now)
+        if found is not None and not found.guess:
+            return found, difference.path
+        if found is not None and guess[0] is None:
+            guess = (found, difference.path)
+    return guess
+
+
+def _scores(
+    changes: Sequence[CodeChange], now: CodeFacts, differences: Sequence[Difference], site: Site | None
+) -> list[int]:
+    reach = _reach(now, site)
+    return [_score(change, differences, site, reach) for change in changes]
+
+
+def _score(change: CodeChange, differences: Sequence[Difference], site: Site | None, reach: dict[str, int]) -> int:
+    score = {"docstring": -15, "import": -6, "module": -4}.get(change.kind, 0)
+    for difference in differences[:8]:
+        for old, new, old_full, new_full in _texts(difference):
+            score += 40 * _touches(change.literals_recorded, old, old_full, new_full)
+            score += 40 * _touches(change.literals, new, new_full, old_full)
+    name = change.name.rpartition(".")[2]
+    if site is not None and change.file == site.file:
+        score += 3
+        if name == site.function:
+            score += 20
+    if name in reach:
+        score += max(4, 14 - 3 * reach[name])
+    return score
+
+
+def _texts(difference: Difference) -> list[tuple[str, str, str, str]]:
+    """``(changed part recorded, changed part now, whole recorded, whole now)`` of a difference."""
+    if difference.hunks and isinstance(difference.recorded, str) and isinstance(difference.now, str):
+        whole = (difference.recorded, difference.now)
+        return [(hunk.old, hunk.new, *whole) for hunk in difference.hunks[:8]]
+    old = difference.recorded if isinstance(difference.recorded, str) else show(difference.recorded, 400)
+    new = difference.now if isinstance(difference.now, str) else show(difference.now, 400)
+    return [(old, new, old, new)]
+
+
+def _touches(literals: frozenset[str], span: str, own: str, other: str) -> bool:
+    """Whether a literal that only one version has explains the span that only that version's value has."""
+    span = span.strip()
+    for literal in literals:
+        text = literal.strip()
+        if span and (span == text or (len(span) >= 4 and span in text)):
+            return True
+        if len(text) >= 3 and text in own and text not in other:
+            return True
+    return False
+
+
+def _reach(facts: CodeFacts, site: Site | None) -> dict[str, int]:
+    """Names that the function at ``site`` refers to, with their distance through the agent's own definitions."""
+    if site is None:
+        return {}
+    uses: dict[str, set[str]] = {}
+    start: set[str] = set()
+    for source in facts.modules.values():
+        try:
+            tree = ast.parse(source.text)
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign):
+                found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+                found |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+                for name in _bound(node):
+                    uses.setdefault(name, set()).update(found)
+                inside = node.lineno <= site.line <= (node.end_lineno or node.lineno)
+                if source.file == site.file and inside and not isinstance(node, ast.ClassDef):
+                    start |= found
+    return _distances(start, uses)
+
+
+def _bound(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign) -> list[str]:
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [node.name]
+
+
+def _distances(start: set[str], uses: dict[str, set[str]]) -> dict[str, int]:
+    out: dict[str, int] = {}
+    level, distance = start, 0
+    while level and distance < 6:
+        for name in level:
+            out.setdefault(name, distance)
+        level = {used for name in level for used in uses.get(name, ()) if used not in out}
+        distance += 1
+    return out
