@@ -16,6 +16,8 @@ import sys
 import threading
 from typing import Any
 
+__all__ = ["PARENT_CHECK_SECONDS", "main", "parameters"]
+
 PARENT_CHECK_SECONDS = 0.5
 
 
@@ -43,7 +45,8 @@ def main(argv: list[str]) -> int:
     parent = os.getppid()
     weights, alias, context, threads = argv[0], argv[1], int(argv[2]), int(argv[3])
     server: Any = importlib.import_module("xllamacpp").Server(parameters(weights, alias, context, threads))
-    print(json.dumps({"url": server.listening_address}), flush=True)
+    sys.stdout.write(json.dumps({"url": server.listening_address}) + "\n")
+    sys.stdout.flush()
     told = threading.Event()
 
     def listen() -> None:
