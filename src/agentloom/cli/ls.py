@@ -1,0 +1,145 @@
+"""``agentloom ls``: find runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from agentloom.cli.options import Settings, common
+from agentloom.cli.render import Span, clean, duration
+from agentloom.cli.runs import short
+from agentloom.store import Query, RunRow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["command", "row_json", "since"]
+
+_AGO = re.compile(r"(\d+)\s*([smhdw])\Z")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_STYLES = {"completed": "good", "failed": "bad", "crashed": "bad", "damaged": "bad", "running": "warn"}
+
+
+def since(text: str, now: datetime | None = None) -> int:
+    """A point in time as nanoseconds since the Unix epoch: ``30m``, ``2h``, ``3d``, ``1w`` ago, or an ISO date or time.
+
+    A time without a zone is local. Raises ``click.BadParameter``.
+    """
+    if match := _AGO.match(text.strip()):
+        moment = (now or datetime.now(UTC)) - timedelta(**{_UNITS[match[2]]: int(match[1])})
+    else:
+        try:
+            moment = datetime.fromisoformat(text.strip()).astimezone()
+        except ValueError as error:
+            raise click.BadParameter(
+                f"{text!r} is no time: give 30m, 2h, 3d, 1w, or 2026-11-28T09:04", param_hint="--since"
+            ) from error
+    return int(moment.timestamp() * 1e9)
+
+
+@click.command(short_help="Find runs.")
+@click.option("--tag", metavar="TAG", help="Runs with this tag: key=value, or the value alone.")
+@click.option("--since", "start", metavar="WHEN", help="Started at or after WHEN: 2h, 3d, 2026-11-28T09:04.")
+@click.option("--failed", is_flag=True, help="Runs that failed or crashed.")
+@click.option("--tool", metavar="NAME", help="Runs that called this tool.")
+@click.option("--agent", metavar="NAME", help="Runs of this agent.")
+@click.option("--conversation", metavar="ID", help="Runs of this conversation.")
+@click.option("--text", metavar="TEXT", help="Runs whose trace holds TEXT (ASCII letters in either case).")
+@click.option(
+    "--limit", type=click.IntRange(0), default=20, show_default=True, help="At most so many; 0: all."
+)
+@common
+def command(
+    settings: Settings,
+    *,
+    tag: str | None,
+    start: str | None,
+    failed: bool,
+    tool: str | None,
+    agent: str | None,
+    conversation: str | None,
+    text: str | None,
+    limit: int,
+) -> None:
+    """Find runs, the newest first."""
+    query = Query(
+        tag=tag,
+        since=None if start is None else since(start),
+        failed=failed,
+        tool=tool,
+        agent=agent,
+        conversation=conversation,
+        text=text,
+        limit=limit + 1 if limit else None,
+    )
+    rows = settings.open_store().runs(query)
+    more = bool(limit) and len(rows) > limit
+    rows = rows[:limit] if limit else rows
+    screen = settings.screen()
+    if screen.json:
+        screen.data({"runs": [row_json(row) for row in rows], "more": more})
+        return
+    for spans in _lines(rows):
+        screen.line(*spans)
+    if more:
+        screen.note(("more runs fit: --limit 0 shows all", "dim"))
+    if not rows:
+        asked = query != Query(limit=query.limit)
+        screen.note("no run fits" if asked else "no runs yet: record one with `agentloom run script.py`")
+
+
+def row_json(row: RunRow) -> dict[str, object]:
+    """A row as ``--json`` shows it: the fields of the store's row, and the start as an ISO time in UTC."""
+    started = datetime.fromtimestamp(row.started / 1e9, UTC).isoformat() if row.started else None
+    return dataclasses.asdict(row) | {"total": row.total, "started_at": started}
+
+
+def _lines(rows: Sequence[RunRow]) -> list[list[Span]]:
+    names = [row.run for row in rows]
+    cells = [
+        (
+            short(row.run, names),
+            datetime.fromtimestamp(row.started / 1e9).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+            if row.started
+            else "?",
+            "ok" if row.status == "completed" else row.status,
+            clean(row.agent or "?"),
+            _calls(row),
+        )
+        for row in rows
+    ]
+    widths = [max((len(cell[column]) for cell in cells), default=0) for column in range(5)]
+    return [
+        [
+            (cell[0].ljust(widths[0]), "name"),
+            "  " + cell[1].ljust(widths[1]) + "  ",
+            (cell[2].ljust(widths[2]), _STYLES.get(row.status, "")),
+            "  " + cell[3].ljust(widths[3]) + "  " + cell[4].ljust(widths[4]) + "  ",
+            (_extra(row), "dim"),
+        ]
+        for row, cell in zip(rows, cells, strict=True)
+    ]
+
+
+def _calls(row: RunRow) -> str:
+    """``5 calls: 3 model, 2 tool``."""
+    count = f"{row.total:,} call{'' if row.total == 1 else 's'}"
+    kinds = [f"{number:,} {kind}" for kind, number in row.calls.items() if kind]
+    return f"{count}: {', '.join(kinds)}" if kinds else count
+
+
+def _extra(row: RunRow) -> str:
+    """What else there is to say: how long, tags, flags, why it is damaged."""
+    parts = (
+        [duration(row.ended - row.started)] if row.ended and row.started and row.ended >= row.started else []
+    )
+    parts += [clean(tag) for tag in row.tags]
+    if row.flags:
+        parts.append(f"{row.flags} flag{'' if row.flags == 1 else 's'}")
+    if row.problem:
+        parts.append(clean(row.problem))
+    return "  ".join(parts)

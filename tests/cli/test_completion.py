@@ -1,0 +1,36 @@
+"""Shell completion: the scripts, and what they ask for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_prints_the_script(cli: Callable[..., Any], shell: str) -> None:
+    assert "_AGENTLOOM_COMPLETE" in cli("completion", shell).out
+    assert cli("completion", shell, "--json").data["shell"] == shell
+
+
+def test_an_unknown_shell_is_a_usage_error(cli: Callable[..., Any]) -> None:
+    result = cli("completion", "tcsh")
+    assert result.code == 2
+    assert "'bash', 'fish', 'zsh'" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [("agentloom sh", "plain,show"), ("agentloom ls --fa", "plain,--failed")]
+)
+def test_completes_commands_and_options(words: str, expected: str) -> None:
+    env = os.environ | {
+        "_AGENTLOOM_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")),
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "agentloom"], env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()) == (0, [expected])
