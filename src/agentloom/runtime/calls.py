@@ -77,14 +77,15 @@ class Arrival:
     """One event that an outcome source hands to the engine, to be written and delivered to the agent.
 
     ``outcome``: ``call`` ended with ``status``; ``chunk``: one chunk of a stream; ``timer``: the first timer of the
-    run is due; ``cancel``: somebody outside cancelled the run (``call`` is None).
+    run is due; ``cancel``: somebody outside cancelled the run; ``turn``: nothing happened, and a program that polls
+    the loop is let go on (``call`` is None in all three).
 
     A live source gives ``value`` (any object, still to be encoded) or ``error``; a replay source gives ``tree``, the
     recorded one, and sets ``recorded``. ``vt`` is the virtual time of the delivery, ``dur`` the duration of the
     call and ``offset`` the arrival of a chunk since its call began, all in nanoseconds.
     """
 
-    kind: Literal["outcome", "chunk", "timer", "cancel"]
+    kind: Literal["outcome", "chunk", "timer", "cancel", "turn"]
     call: Call | None = None
     status: Status = "ok"
     value: object = None

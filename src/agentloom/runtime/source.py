@@ -40,7 +40,7 @@ class OutcomeSource(Protocol):
     """
 
     on_arrival: Callable[[], None] | None
-    """Set by the driver: called (in the thread of the driver's outer loop) when ``poll`` may have something."""
+    """Set by the driver: called, by whichever thread performs, when ``poll`` may have something."""
 
     def begin(self, call: Call) -> None:
         """A request was made. Replay: the call id selects a recorded call, its key is checked."""
@@ -52,6 +52,10 @@ class OutcomeSource(Protocol):
 
     def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
         """Begin an awaited call; its outcome comes from ``poll``."""
+        ...
+
+    def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
+        """Begin a call of one of several threads of a sync agent; its outcome comes from ``poll``."""
         ...
 
     def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
@@ -92,6 +96,10 @@ class OutcomeSource(Protocol):
 
     def finished(self, status: str, tree: Tree) -> None:
         """The agent returned (``completed``, its output) or raised (``failed``, its error) or was cancelled."""
+        ...
+
+    def now(self) -> int:
+        """Nanoseconds since the run began (live), or the virtual time reached (replay)."""
         ...
 
     def close(self) -> None:

@@ -1,0 +1,1 @@
+"""The facades that people import."""

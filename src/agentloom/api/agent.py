@@ -1,0 +1,140 @@
+"""``@agent``: a user's function whose runs are recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+
+from agentloom.api.trace import Trace
+from agentloom.errors import NotSupported
+from agentloom.runtime.agents import AgentFunction, call_child, call_child_async
+from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
+from agentloom.runtime.scope import current
+from agentloom.store import Store, open_store
+
+__all__ = ["Agent", "agent"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+StoreLike = Store | str | os.PathLike[str] | None
+
+
+class Agent(Generic[P, R]):
+    """An async or sync function under agentloom.
+
+    Called outside a run it is just the function; called inside a run it is a child agent, whose calls are part of
+    that run. ``run`` and ``arun`` record a run of its own.
+    """
+
+    def __init__(self, function: Callable[P, R], name: str | None = None) -> None:
+        self.function = AgentFunction.of(function, name)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        scope = current()
+        if scope is None:
+            return cast(R, self.function.function(*args, **kwargs))
+        if self.function.is_async:
+            return cast(R, call_child_async(scope, self.function, args, kwargs))
+        return cast(R, call_child(scope, self.function, args, kwargs))
+
+    def run(
+        self,
+        *args: Any,
+        seed: int | None = None,
+        store: StoreLike = None,
+        tags: Mapping[str, str] | None = None,
+        conversation: str | None = None,
+        **kwargs: Any,
+    ) -> Trace:
+        """Run to the end and return the trace. Raises what the agent raises; its trace is kept in the store.
+
+        ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``). An async agent
+        gets an event loop for its host work; where one is running already, use ``arun``.
+        """
+        options = RunOptions(seed, dict(tags or {}), conversation)
+        if not self.function.is_async:
+            return self._recorded(self._begin(args, kwargs, store, options, None))
+        if _loop_is_running():
+            raise NotSupported(
+                f"{self.function.name}.run() was called where an event loop is running",
+                hint=f"await {self.function.name}.arun(...) there",
+            )
+        return asyncio.run(self._arun(args, kwargs, store, options))
+
+    async def arun(
+        self,
+        *args: Any,
+        seed: int | None = None,
+        store: StoreLike = None,
+        tags: Mapping[str, str] | None = None,
+        conversation: str | None = None,
+        **kwargs: Any,
+    ) -> Trace:
+        """As ``run``, inside a running event loop, which performs the host work. A sync agent blocks it meanwhile."""
+        options = RunOptions(seed, dict(tags or {}), conversation)
+        if not self.function.is_async:
+            return self._recorded(self._begin(args, kwargs, store, options, None))
+        return await self._arun(args, kwargs, store, options)
+
+    async def _arun(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], store: StoreLike, options: RunOptions
+    ) -> Trace:
+        chosen = _store(store)
+        recording = self._begin(args, kwargs, chosen, options, asyncio.get_running_loop())
+        try:
+            await record_async(recording, self.function)
+        except BaseException as error:
+            _say_where(error, recording)
+            raise
+        return Trace.of_run(recording.run_id, chosen, self.function)
+
+    def _recorded(self, recording: Recording) -> Trace:
+        try:
+            record_blocking(recording, self.function)
+        except BaseException as error:
+            _say_where(error, recording)
+            raise
+        return Trace.of_run(recording.run_id, recording.store, self.function)
+
+    def _begin(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        store: StoreLike,
+        options: RunOptions,
+        outer: asyncio.AbstractEventLoop | None,
+    ) -> Recording:
+        return begin(self.function, args, kwargs, store=_store(store), options=options, outer=outer)
+
+
+def _store(store: StoreLike) -> Store:
+    return store if isinstance(store, Store) else open_store(store)
+
+
+def _say_where(error: BaseException, recording: Recording) -> None:
+    error.add_note(f"recorded as run {recording.run_id}: agentloom show {recording.run_id}")
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+@overload
+def agent(function: Callable[P, Coroutine[Any, Any, R]], /) -> Agent[P, Coroutine[Any, Any, R]]: ...
+@overload
+def agent(function: Callable[P, R], /) -> Agent[P, R]: ...
+@overload
+def agent(*, name: str | None = None) -> Callable[[Callable[P, R]], Agent[P, R]]: ...
+def agent(function: Callable[..., Any] | None = None, /, *, name: str | None = None) -> Any:
+    """Make a function an agent (decorator). ``name`` is what runs are listed under; default: the function's name."""
+    if function is None:
+        return lambda chosen: Agent(cast("Callable[..., Any]", chosen), name)
+    return Agent(function, name)

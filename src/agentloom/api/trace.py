@@ -1,0 +1,167 @@
+"""``Trace``: one recorded run, to look at, replay, compare, verify and carry about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from agentloom.errors import DivergenceError, TargetError
+from agentloom.format.journal import Journal, Verdict, check
+from agentloom.format.values import decode
+from agentloom.replay.recording import RecordedCall, Recording
+from agentloom.runtime.agents import AgentFunction
+from agentloom.runtime.registry import TYPES
+from agentloom.store import Store, open_store, read_file, write_file
+
+if TYPE_CHECKING:
+    from agentloom.replay.diff import Diff
+    from agentloom.replay.report import Report
+
+__all__ = ["Trace"]
+
+
+class Trace:
+    """The record of one run. It reads its bytes once; nothing here changes them."""
+
+    def __init__(self, data: bytes, agent: AgentFunction | None = None) -> None:
+        self._data = data
+        self._agent = agent
+
+    # -- where it comes from and goes to ---------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Trace:
+        """Read a ``.loom`` or ``.loom.zst`` file. Raises ``FormatError`` or ``IntegrityError`` naming the place."""
+        trace = cls(read_file(path))
+        _ = trace.journal
+        return trace
+
+    @classmethod
+    def open(cls, run: str = "last", store: Store | str | os.PathLike[str] | None = None) -> Trace:
+        """A run of a store: by id, unique prefix, tag value, or ``last``."""
+        chosen = store if isinstance(store, Store) else open_store(store)
+        return cls.of_run(chosen.resolve(run), chosen, None)
+
+    @classmethod
+    def of_run(cls, run: str, store: Store, agent: AgentFunction | None) -> Trace:
+        """A run of a store whose full id is known."""
+        return cls(store.read(run), agent)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace to a file, compressed when it ends in ``.zst``; never a half-written one."""
+        write_file(path, self._data)
+
+    # -- what it says ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def journal(self) -> Journal:
+        """The entries and payloads, checked."""
+        return Journal.parse(self._data)
+
+    @cached_property
+    def _recording(self) -> Recording:
+        return Recording.from_journal(self.journal)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return cast(str, self.journal.entries[0]["run"])
+
+    @property
+    def head(self) -> str:
+        """The digest of the last entry. Kept elsewhere, it proves later that nothing was altered."""
+        return self.journal.head
+
+    @property
+    def calls(self) -> Sequence[RecordedCall]:
+        """The host calls, in the order in which they were made."""
+        return self._recording.calls
+
+    @property
+    def status(self) -> str:
+        """``completed``, ``failed``, ``cancelled``, or ``unfinished`` when the run has no end."""
+        end = self._end
+        return "unfinished" if end is None else cast(str, end["status"])
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """What the agent was given: ``{"args": [...], "kwargs": {...}}``."""
+        return cast("dict[str, Any]", self._payload(self.journal.entries[0], "input"))
+
+    @property
+    def output(self) -> Any:
+        """What the agent returned; None when it did not complete."""
+        return None if self._end is None else self._payload(self._end, "val")
+
+    @property
+    def error(self) -> BaseException | None:
+        """What a failed agent raised."""
+        return None if self._end is None else cast("BaseException | None", self._payload(self._end, "err"))
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The run's tags."""
+        return cast("dict[str, str]", self._payload(self.journal.entries[0], "tags") or {})
+
+    @property
+    def _end(self) -> Mapping[str, Any] | None:
+        for entry in reversed(self.journal.entries):
+            if entry["kind"] == "end":
+                return entry
+        return None
+
+    def _payload(self, entry: Mapping[str, Any], name: str) -> object:
+        blob = entry.get(name)
+        return None if blob is None else decode(self.journal.tree(blob), TYPES)
+
+    def __repr__(self) -> str:
+        return f"<Trace {self.run_id} {self.status}, {len(self.calls)} calls>"
+
+    # -- what can be done with it ------------------------------------------------------------------------------------
+
+    def replay(self, *, check: bool = True, agent: object = None) -> Report:
+        """Run the agent's code again, every host call answered from the trace; nothing live can happen.
+
+        ``agent`` is the agent or workflow to run; default: the one that made this trace in this process. Raises
+        ``DivergenceError`` with the report unless ``check`` is False; then the report is returned whatever it says.
+        """
+        from agentloom.replay.replayer import replay
+
+        chosen = _agent_function(agent) if agent is not None else self._agent
+        if chosen is None:
+            raise TargetError(
+                f"trace {self.run_id} was loaded from a file, and no agent was given",
+                hint="trace.replay(agent=my_agent), or: agentloom replay FILE",
+            )
+        report = replay(self.journal, chosen)
+        if check and report.verdict == "diverged":
+            raise DivergenceError(report)
+        return report
+
+    def verify(self, *, head: str | None = None) -> Verdict:
+        """Recompute every digest. ``head`` is one kept elsewhere: with it the verdict can be ``unaltered``."""
+        return check(self._data, head=head)
+
+    def diff(self, other: Trace) -> Diff:
+        """Where this run and ``other`` part, and why."""
+        from agentloom.replay.diff import diff
+
+        return diff(self.journal, other.journal)
+
+
+def _agent_function(agent: object) -> AgentFunction:
+    if isinstance(agent, AgentFunction):
+        return agent
+    function = getattr(agent, "function", None)
+    if isinstance(function, AgentFunction):
+        return function
+    maker = getattr(agent, "agent", None)
+    if callable(maker):
+        return _agent_function(maker())
+    if callable(agent):
+        return AgentFunction.of(agent)
+    raise TargetError(
+        f"{agent!r} is not an agent", hint="give a function decorated with @agentloom.agent, or a Workflow"
+    )

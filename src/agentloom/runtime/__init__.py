@@ -1,0 +1,1 @@
+"""The engine, its drivers and the host calls: what runs an agent."""

@@ -1,0 +1,143 @@
+"""Agents: how a user's function is run under a session, live or from a recording."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agentloom.errors import ControlFlow
+from agentloom.runtime.calls import CallSpec
+from agentloom.runtime.driver_async import AsyncDriver
+from agentloom.runtime.driver_sync import run_sync
+from agentloom.runtime.registry import declare_annotations
+from agentloom.runtime.scope import Scope, entered
+from agentloom.runtime.session import Session
+
+__all__ = ["AgentFunction", "call_child", "call_child_async", "execute", "execute_blocking"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFunction:
+    """A user's function as an agent. ``main`` is what the driver runs; ``file`` is where it is defined."""
+
+    name: str
+    function: Callable[..., object]
+    module: str
+    qualname: str
+    file: str | None
+
+    @classmethod
+    def of(cls, function: Callable[..., object], name: str | None = None) -> AgentFunction:
+        """Describe ``function``; its annotations declare the types of its input and output."""
+        declare_annotations(function)
+        module = getattr(function, "__module__", "?")
+        code = getattr(function, "__code__", None)
+        file = os.path.abspath(code.co_filename) if code is not None else None
+        qualname = getattr(function, "__qualname__", type(function).__qualname__)
+        return cls(name or getattr(function, "__name__", qualname), function, module, qualname, file)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the function is a coroutine function."""
+        return inspect.iscoroutinefunction(self.function)
+
+    @property
+    def root(self) -> str:
+        """The folder that places in the code are relative to: above the top package, or the file's folder."""
+        if self.file is None:
+            return os.getcwd()
+        folder = os.path.dirname(self.file)
+        package = getattr(sys.modules.get(self.module), "__package__", "") or ""
+        for _ in filter(None, package.split(".")):
+            folder = os.path.dirname(folder)
+        return folder or os.getcwd()
+
+
+async def execute(
+    session: Session, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> object:
+    """Run an async agent while the caller's event loop performs its host work; returns its output, decoded."""
+    driver = AsyncDriver(session)
+    try:
+        value = await driver.run(_coroutine(agent, args, kwargs))
+    except BaseException as error:
+        _finish_raised(session, error)
+        raise
+    return session.engine.finish("completed", value)
+
+
+def execute_blocking(
+    session: Session, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> object:
+    """Run a sync agent (live or replayed), or an async agent from a source that never waits (replay)."""
+    try:
+        if agent.is_async:
+            value = AsyncDriver(session).run_blocking(_coroutine(agent, args, kwargs))
+        else:
+            value = run_sync(session, lambda: agent.function(*args, **kwargs))
+    except BaseException as error:
+        _finish_raised(session, error)
+        raise
+    return session.engine.finish("completed", value)
+
+
+def _coroutine(
+    agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> Coroutine[Any, Any, object]:
+    return cast("Coroutine[Any, Any, object]", agent.function(*args, **kwargs))
+
+
+def _finish_raised(session: Session, error: BaseException) -> None:
+    """Write how an agent that raised ended. A kept verdict goes first, whatever the agent raised afterwards."""
+    session.engine.guard()
+    if isinstance(error, ControlFlow):
+        session.engine.fail(error)
+    stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+    session.engine.finish("cancelled" if stopped else "failed", error)
+
+
+# -- child agents ----------------------------------------------------------------------------------------------------
+
+
+def _child(scope: Scope, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+    spec = CallSpec("agent", agent.name, {"args": list(args), "kwargs": dict(kwargs)})
+    call = scope.session.engine.begin(spec, scope)
+    return call, scope.child(agent.name, parent=call.id)
+
+
+async def call_child_async(
+    scope: Scope, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> object:
+    """Run another async agent inside this run: its calls lie below the ``agent`` call, its result is recorded."""
+    engine = scope.session.engine
+    call, below = _child(scope, agent, args, kwargs)
+    try:
+        with entered(below):
+            value = await _coroutine(agent, args, kwargs)
+    except asyncio.CancelledError:
+        engine.end_by_agent(call, "cancelled")
+        raise
+    except Exception as error:
+        engine.end_by_agent(call, "error", error)
+        raise
+    return engine.end_by_agent(call, "ok", value)
+
+
+def call_child(
+    scope: Scope, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> object:
+    """As ``call_child_async``, for a sync agent."""
+    engine = scope.session.engine
+    call, below = _child(scope, agent, args, kwargs)
+    try:
+        with entered(below):
+            value = agent.function(*args, **kwargs)
+    except Exception as error:
+        engine.end_by_agent(call, "error", error)
+        raise
+    return engine.end_by_agent(call, "ok", value)

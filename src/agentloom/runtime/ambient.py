@@ -1,0 +1,51 @@
+"""Ambient values: time, random draws, identifiers, environment. Each is recorded when asked for."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import uuid as _uuid
+from collections.abc import Callable
+
+from agentloom.errors import ValueRefused
+from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.scope import require
+
+__all__ = ["env_call", "now_call", "random_call", "uuid_call"]
+
+Prepared = tuple[CallSpec, Callable[[Call], object]]
+
+_SECRET_NAME = re.compile(
+    r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PWD|CREDENTIALS?|AUTH|DSN)($|_)", re.IGNORECASE
+)
+
+
+def now_call() -> Prepared:
+    """The wall clock as an aware UTC datetime with microseconds."""
+    return CallSpec("now", "now", {}), lambda _: dt.datetime.now(dt.UTC)
+
+
+def random_call() -> Prepared:
+    """A float in [0, 1) from the run's generator of this path (seeded when the run has a seed)."""
+    scope = require("random")
+    generator = scope.session.random_for(scope.path)
+    return CallSpec("random", "random", {}), lambda _: generator.random()
+
+
+def uuid_call() -> Prepared:
+    """A version 4 UUID from the system's randomness."""
+    return CallSpec("uuid", "uuid4", {}), lambda _: _uuid.uuid4()
+
+
+def env_call(name: str, default: str | None) -> Prepared:
+    """An environment variable's value, or the default. Names that look like credentials are refused: their value
+    would be written to the trace."""
+    if _SECRET_NAME.search(name):
+        raise ValueRefused(
+            f"env({name!r})",
+            "str",
+            "the name looks like a credential, and what env() returns is recorded",
+            hint="read credentials inside a tool, whose body is not recorded",
+        )
+    return CallSpec("env", name, {"name": name, "default": default}), lambda _: os.environ.get(name, default)

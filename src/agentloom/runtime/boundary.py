@@ -1,0 +1,169 @@
+"""The boundary itself: how a host call is made from sync and from async code, streamed or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
+from typing import Self
+
+from agentloom.errors import ControlFlow, NotSupported
+from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.engine import Delivery
+from agentloom.runtime.scope import Scope, require
+
+__all__ = ["AsyncStream", "SyncStream", "call_async", "call_inline", "open_async", "open_inline"]
+
+
+def call_inline(spec: CallSpec, perform: Callable[[Call], object]) -> object:
+    """Make a call whose caller blocks until its outcome is there. Raises what the call raised.
+
+    ``perform`` gets the call as captured; its arguments are in ``call.tree``, untouched by later mutation.
+    """
+    scope = require(spec.type)
+    session = scope.session
+    if session.baton is not None:
+        return session.baton.call(spec, scope, perform)
+    engine = session.engine
+    call = engine.begin(spec, scope)
+    try:
+        arrival = session.source.inline(call, partial(perform, call))
+    except ControlFlow as failure:
+        engine.fail(failure)
+    return engine.deliver(arrival).unwrap()
+
+
+async def call_async(spec: CallSpec, perform: Callable[[Call], Awaitable[object]]) -> object:
+    """Make an awaited call. Cancelling the waiting task cancels the call and writes that down."""
+    scope = require(spec.type)
+    session = scope.session
+    loop = _loop_of(scope, spec)
+    call = session.engine.begin(spec, scope)
+    call.sink = future = loop.create_future()
+    session.source.start(call, partial(perform, call))
+    try:
+        delivery = await future
+    except asyncio.CancelledError:
+        session.engine.end_by_agent(call, "cancelled")
+        raise
+    return _as_delivery(delivery).value
+
+
+def open_async(spec: CallSpec, perform: Callable[[Call], AsyncIterator[object]]) -> AsyncStream:
+    """Begin an awaited stream. The request is written now; chunks come as the reader asks for them."""
+    scope = require(spec.type)
+    _loop_of(scope, spec)
+    call = scope.session.engine.begin(spec, scope)
+    scope.session.source.open(call, partial(perform, call))
+    return AsyncStream(call, scope)
+
+
+def open_inline(spec: CallSpec, perform: Callable[[Call], Iterator[object]]) -> SyncStream:
+    """Begin a stream whose reader blocks."""
+    scope = require(spec.type)
+    call = scope.session.engine.begin(spec, scope)
+    scope.session.source.open_inline(call, partial(perform, call))
+    return SyncStream(call, scope)
+
+
+class AsyncStream:
+    """The chunks of an awaited stream. ``aclose`` (also by ``async with``) leaves it early; that is written down."""
+
+    def __init__(self, call: Call, scope: Scope) -> None:
+        self.call = call
+        self._scope = scope
+        self._finished = False
+
+    def __aiter__(self) -> AsyncStream:
+        return self
+
+    async def __anext__(self) -> object:
+        if self._finished:
+            raise StopAsyncIteration
+        session = self._scope.session
+        session.engine.guard()
+        self.call.sink = future = _loop_of(self._scope, self.call.spec).create_future()
+        session.source.want(self.call)
+        try:
+            delivery = _as_delivery(await future)
+        except asyncio.CancelledError:
+            self._finished = True
+            session.engine.end_by_agent(self.call, "cancelled")
+            raise
+        except BaseException:
+            self._finished = True
+            raise
+        if delivery.done:
+            self._finished = True
+            raise StopAsyncIteration
+        return delivery.value
+
+    async def aclose(self) -> None:
+        """Leave the stream where it is. Harmless when it ended already."""
+        if not self._finished:
+            self._finished = True
+            self._scope.session.engine.end_by_agent(self.call, "closed")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+
+class SyncStream:
+    """The chunks of a stream whose reader blocks. ``close`` (also by ``with``) leaves it early."""
+
+    def __init__(self, call: Call, scope: Scope) -> None:
+        self.call = call
+        self._scope = scope
+        self._finished = False
+
+    def __iter__(self) -> SyncStream:
+        return self
+
+    def __next__(self) -> object:
+        if self._finished:
+            raise StopIteration
+        session = self._scope.session
+        session.engine.guard()
+        try:
+            arrival = session.source.next_inline(self.call)
+        except ControlFlow as failure:
+            self._finished = True
+            session.engine.fail(failure)
+        delivery = session.engine.deliver(arrival)
+        if delivery.done:
+            self._finished = True
+            delivery.unwrap()
+            raise StopIteration
+        return delivery.value
+
+    def close(self) -> None:
+        """Leave the stream where it is. Harmless when it ended already."""
+        if not self._finished:
+            self._finished = True
+            self._scope.session.engine.end_by_agent(self.call, "closed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _as_delivery(value: object) -> Delivery:
+    if not isinstance(value, Delivery):
+        raise TypeError(f"a host call's future was set by somebody else: {value!r}")
+    return value
+
+
+def _loop_of(scope: Scope, spec: CallSpec) -> asyncio.AbstractEventLoop:
+    """The run's inner loop; it must be the running one."""
+    loop = scope.session.loop
+    if loop is None:
+        raise NotSupported(
+            f"{spec.type} {spec.name} was awaited in a sync agent",
+            hint=f"use agentloom.sync.{spec.type} there, or make the agent async",
+        )
+    return loop

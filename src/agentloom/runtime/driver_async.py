@@ -1,0 +1,220 @@
+"""The async driver: pumps the run's inner loop to quiescence, then delivers exactly one event, then pumps again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from agentloom.errors import ControlFlow
+from agentloom.runtime.calls import Arrival
+from agentloom.runtime.engine import Delivery
+from agentloom.runtime.loop import InnerLoop
+from agentloom.runtime.scope import enter_task, entered
+from agentloom.runtime.session import Session
+
+__all__ = ["AsyncDriver"]
+
+T = TypeVar("T")
+
+_CLEAN_UP_ROUNDS = 1000
+"""How often tasks that answer cancellation by waiting again are cancelled before the run gives up on them."""
+
+
+class AsyncDriver:
+    """Drives one run's inner loop. The same code records and replays; only the session's source differs."""
+
+    def __init__(self, session: Session, outer: asyncio.AbstractEventLoop | None = None) -> None:
+        """``outer`` is a real loop that nobody else runs, for a program that runs the inner loop itself (a script
+        with ``asyncio.run``); it is run whenever the inner loop has to wait."""
+        self.session = session
+        self.loop = InnerLoop(start_ns=session.engine.vt, on_new_task=enter_task)
+        self.loop.drive = self._drive_nested
+        self._outer = outer
+        session.loop = self.loop
+        self._main: asyncio.Task[Any] | None = None
+        self._cancel_requested = False
+
+    # -- entry points --------------------------------------------------------------------------------------------
+
+    async def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run the agent while the caller's loop performs host work. Cancelling the caller cancels the agent."""
+        wake = asyncio.Event()
+        self.session.source.on_arrival = wake.set
+        return await self._alive(main, wake)
+
+    def run_blocking(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run the agent from a source that never has to wait (a replay)."""
+        try:
+            task = self._spawn_main(main)
+            self._must(task.done)
+            self._settle_blocking()
+            return task.result()
+        finally:
+            self._close()
+
+    async def _alive(self, main: Coroutine[Any, Any, T], wake: asyncio.Event) -> T:
+        try:
+            task = self._spawn_main(main)
+            await self._until(task.done, wake)
+            await self._settle(wake)
+            return task.result()
+        finally:
+            self._close()
+
+    # -- progress ------------------------------------------------------------------------------------------------
+
+    def advance(self, done: Callable[[], bool]) -> bool:
+        """Go on until ``done`` (True) or until nothing more can be delivered now (False)."""
+        source = self.session.source
+        engine = self.session.engine
+        while True:
+            quiescent = self.loop.pump()
+            if engine.failure is not None:
+                raise engine.failure
+            if done():
+                return True
+            if self._cancel_requested:
+                self._cancel_requested = False
+                arrival: Arrival | None = Arrival("cancel", vt=engine.vt)
+            else:
+                try:
+                    arrival = source.poll(self.loop.next_timer())
+                except ControlFlow as failure:
+                    engine.fail(failure)
+            if arrival is None:
+                if quiescent:
+                    return False
+                # The program polls (``while not done: await sleep(0)``). Nothing has happened, and it is let go on;
+                # that is an event too, or a replay would not know how often.
+                arrival = Arrival("turn", vt=engine.vt)
+            self._hand_over(engine.deliver(arrival))
+
+    def _hand_over(self, delivery: Delivery) -> None:
+        vt = self.session.engine.vt
+        if delivery.kind == "timer":
+            self.loop.fire_timer(vt)
+            return
+        self.loop.advance(vt)
+        if delivery.kind == "turn":
+            return
+        if delivery.kind == "cancel":
+            if self._main is not None:
+                self._main.cancel()
+            return
+        call = delivery.call
+        future = call.sink if call is not None else None
+        if not isinstance(future, asyncio.Future) or future.done():
+            return
+        if delivery.error is not None:
+            if isinstance(delivery.error, StopIteration):
+                # A future refuses StopIteration; asyncio itself turns it into RuntimeError at the same place.
+                future.set_exception(RuntimeError("a host call raised StopIteration"))
+            else:
+                future.set_exception(delivery.error)
+        else:
+            future.set_result(delivery)
+
+    async def _until(self, done: Callable[[], bool], wake: asyncio.Event) -> None:
+        while not self.advance(done):
+            try:
+                await self._wait(wake)
+            except asyncio.CancelledError:
+                if self._main is None or self._main.done():
+                    raise
+                self._cancel_requested = True
+
+    async def _wait(self, wake: asyncio.Event) -> None:
+        """Wait for an arrival or for the run's first timer, whichever is first, in real time."""
+        timer = self.loop.next_timer()
+        handle: asyncio.TimerHandle | None = None
+        if timer is not None:
+            delay = max(0, timer - self.session.source.now()) / 1e9
+            handle = asyncio.get_running_loop().call_later(delay, wake.set)
+        try:
+            await wake.wait()
+        finally:
+            if handle is not None:
+                handle.cancel()
+            wake.clear()
+
+    # -- calls from inside ---------------------------------------------------------------------------------------
+
+    def _spawn_main(self, main: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        context = contextvars.copy_context()
+        scope = self.session.root
+
+        def create() -> asyncio.Task[T]:
+            with entered(scope):
+                self.loop.on_new_task = None
+                try:
+                    return self.loop.create_task(main, context=contextvars.copy_context())
+                finally:
+                    self.loop.on_new_task = enter_task
+
+        self._main = task = context.run(create)
+        return task
+
+    def _drive_nested(self, loop: InnerLoop, done: Callable[[], bool]) -> None:
+        """The program itself runs the loop: go on until it is done, running the outer loop while there is nothing."""
+        if self._outer is None:
+            self._must(done)
+            return
+        wake = asyncio.Event()
+        self.session.source.on_arrival = wake.set
+        while not self.advance(done):
+            self._outer.run_until_complete(self._wait(wake))
+
+    def _must(self, done: Callable[[], bool]) -> None:
+        if not self.advance(done):
+            raise RuntimeError("the outcome source has nothing to deliver and nothing can arrive")
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def _left_over(self) -> list[asyncio.Task[Any]]:
+        return sorted(asyncio.all_tasks(self.loop), key=hash)  # a task's hash is its number
+
+    def _begin_settling(self) -> list[asyncio.Task[Any]]:
+        left = self._left_over()
+        for task in left:
+            task.cancel()
+        return left
+
+    async def _settle(self, wake: asyncio.Event) -> None:
+        """As ``asyncio.run`` does: cancel what the agent left running and let it clean up."""
+        for _ in range(_CLEAN_UP_ROUNDS):
+            left = self._begin_settling()
+            if not left:
+                break
+            await self._until(lambda left=left: all(task.done() for task in left), wake)
+        await self._until(self._closing_generators(), wake)
+
+    def _settle_blocking(self) -> None:
+        for _ in range(_CLEAN_UP_ROUNDS):
+            left = self._begin_settling()
+            if not left:
+                break
+            self._must(lambda left=left: all(task.done() for task in left))
+        self._must(self._closing_generators())
+
+    def _closing_generators(self) -> Callable[[], bool]:
+        closing = self.loop.create_task(self.loop.shutdown_asyncgens())
+        return closing.done
+
+    def _close(self) -> None:
+        self.session.source.close()
+        self.session.source.on_arrival = None
+        if self.session.engine.failure is not None:
+            self._abandon()
+        self.loop.close()
+
+    def _abandon(self) -> None:
+        """After a verdict: let the agent's clean-up code run without a single event; its host calls are refused."""
+        for _ in range(_CLEAN_UP_ROUNDS):
+            left = self._left_over()
+            if not left:
+                return
+            for task in left:
+                task.cancel()
+            self.loop.pump()

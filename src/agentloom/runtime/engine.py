@@ -1,0 +1,256 @@
+"""The engine: the state machine of one run, without I/O.
+
+Requests and arrivals go in; entries (through the ledger) and deliveries come out. It numbers deliveries, keeps
+virtual time, encodes what came from the world and hands the agent what was decoded from that. It keeps the verdict,
+so that nothing an agent catches can turn a failed run into a good one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from agentloom.errors import ControlFlow, Diverged, StoreFailed, ValueRefused
+from agentloom.format.digests import request_key
+from agentloom.format.values import Tree, Types, decode, encode
+from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
+from agentloom.runtime.ledger import Ledger
+from agentloom.runtime.places import Places
+from agentloom.runtime.profiles import split
+from agentloom.runtime.scope import Scope
+from agentloom.runtime.source import OutcomeSource
+
+__all__ = ["Delivery", "Engine", "State"]
+
+
+@dataclass(slots=True)
+class Delivery:
+    """What the agent gets: a value, an exception, one chunk, or the end of a stream (``done``)."""
+
+    call: Call | None
+    kind: str
+    value: object = None
+    error: BaseException | None = None
+    done: bool = True
+
+    def unwrap(self) -> object:
+        """The value, or the exception raised."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+@dataclass(slots=True)
+class State:
+    """A deterministic result that really ran (see ``StateEntry``)."""
+
+    call: str
+    name: str
+    key: str
+    tree: Tree
+    reads: tuple[str, ...]
+    src: str
+
+
+class Engine:
+    """One run. ``nonce`` keys the requests; ``types`` are the user types that the program declared."""
+
+    def __init__(
+        self, ledger: Ledger, source: OutcomeSource, *, nonce: bytes, types: Types, places: Places
+    ) -> None:
+        self.ledger = ledger
+        self.source = source
+        self.places = places
+        self.types = types
+        self.vt = 0
+        self.deliveries = 0
+        self.calls = 0
+        self.failure: BaseException | None = None
+        self._nonce = nonce
+
+    # -- what the agent asks for ---------------------------------------------------------------------------------
+
+    def begin(self, spec: CallSpec, scope: Scope) -> Call:
+        """Write the request of a host call and tell the source. Raises ``ValueRefused`` before anything is written."""
+        self.guard()
+        parts = split(spec.profile, spec.request)
+        kept = {
+            name: value for name, value in spec.request.items() if name in parts.key or name in parts.noted
+        }
+        tree = self._encode_fields(kept, spec)
+        key_tree = {name: tree[name] for name in parts.key}
+        call = Call(
+            spec=spec,
+            id=scope.next_call(),
+            path=scope.path,
+            index=self.calls + 1,
+            src=spec.src or self.places.caller(),
+            key=self._key(spec.profile, spec.type, spec.name, key_tree),
+            tree=tree,
+            key_tree=key_tree,
+            noted={name: tree[name] for name in parts.noted},
+            parent=scope.parent,
+        )
+        self.calls += 1
+        try:
+            self.ledger.request(call)
+            self.source.begin(call)
+        except (ControlFlow, StoreFailed) as failure:
+            self.fail(failure)
+        return call
+
+    def state(
+        self, scope: Scope, name: str, value: object, reads: tuple[str, ...], src: str | None = None
+    ) -> object:
+        """Keep (or, on replay, compare) the result of a deterministic step that really ran; returns it decoded."""
+        self.guard()
+        tree = encode(value, self.types)
+        entry = State(
+            call=scope.next_call(),
+            name=name,
+            key=self._key("state/1", "state", name, {"value": tree}),
+            tree=tree,
+            reads=reads,
+            src=src or self.places.caller(),
+        )
+        try:
+            self.ledger.state(entry.call, name, entry.key, tree, reads, entry.src)
+            self.source.state(entry)
+        except (ControlFlow, StoreFailed) as failure:
+            self.fail(failure)
+        return decode(tree, self.types)
+
+    def mark(self, kind: str, value: object, *, call: str | None = None, why: str | None = None) -> None:
+        """Write a note, flag, tag or gap."""
+        self.guard()
+        try:
+            self.ledger.mark(kind, encode(value, self.types), call=call, why=why)
+        except StoreFailed as failure:
+            self.fail(failure)
+
+    # -- what the world answers ----------------------------------------------------------------------------------
+
+    def deliver(self, arrival: Arrival) -> Delivery:
+        """Write one event and turn it into what the agent gets."""
+        self.vt = max(self.vt, arrival.vt)
+        self.deliveries += 1
+        try:
+            if arrival.kind in ("timer", "cancel", "turn"):
+                self.ledger.event(arrival.kind, self.deliveries, self.vt)
+                return Delivery(None, arrival.kind)
+            return self._deliver_call(arrival)
+        except StoreFailed as failure:
+            self.fail(failure)
+
+    def _deliver_call(self, arrival: Arrival) -> Delivery:
+        call = arrival.call
+        if call is None or call.ended:
+            raise RuntimeError(f"an arrival for a call that is not open: {arrival!r}")
+        status, tree = self._tree_of(arrival)
+        if arrival.kind == "chunk" and status == "ok":
+            self.ledger.chunk(call, tree, d=self.deliveries, vt=self.vt, offset=arrival.offset)
+            call.chunks += 1
+            return Delivery(call, "chunk", decode(tree, self.types), done=False)
+        call.ended = True
+        usage = arrival.usage or _usage_of(call, tree)
+        self.ledger.outcome(call, status, tree, d=self.deliveries, vt=self.vt, usage=usage, dur=arrival.dur)
+        if status == "error":
+            error = decode(tree, self.types)
+            if not isinstance(error, BaseException):
+                raise RuntimeError(f"the recorded error of {call.id} is not an exception: {error!r}")
+            return Delivery(call, "outcome", error=error)
+        return Delivery(call, "outcome", decode(tree, self.types))
+
+    def _tree_of(self, arrival: Arrival) -> tuple[Status, Tree]:
+        """The arrival's status and encoded payload. What cannot be kept exactly becomes an error of the call."""
+        if arrival.recorded:
+            return arrival.status, arrival.tree
+        if arrival.error is not None:
+            return "error", self._encode_error(arrival.error)
+        try:
+            return arrival.status, encode(arrival.value, self.types)
+        except ValueRefused as refused:
+            return "error", encode(refused, self.types)
+
+    def _encode_error(self, error: BaseException) -> Tree:
+        try:
+            return encode(error, self.types)
+        except ValueRefused as refused:
+            return encode(refused, self.types)
+
+    # -- what the agent ends itself ------------------------------------------------------------------------------
+
+    def end_by_agent(self, call: Call, status: Status, value: object = None) -> object:
+        """The agent ended a call: cancelled it, left its stream, or (a child agent) performed it itself."""
+        if call.ended:
+            return None
+        call.ended = True
+        if self.failure is not None:
+            return None
+        tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
+        try:
+            self.ledger.outcome(call, status, tree, d=None, vt=self.vt, usage=None, dur=None)
+            if status in ("cancelled", "closed"):
+                self.source.cancel(call, status)
+            else:
+                self.source.ended(call, status, tree)
+        except (ControlFlow, StoreFailed) as failure:
+            self.fail(failure)
+        return decode(tree, self.types)
+
+    def finish(self, status: str, value: object) -> object:
+        """The agent ended: write the end entry, let the source compare the output, return it decoded.
+
+        Raises the kept failure (``Diverged``, ``StoreFailed``) whatever the agent returned.
+        """
+        self.guard()
+        tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
+        try:
+            self.ledger.end(status, tree, {"calls": self.calls, "deliveries": self.deliveries})
+            self.source.finished(status, tree)
+        except (ControlFlow, StoreFailed) as failure:
+            self.fail(failure)
+        return decode(tree, self.types)
+
+    # -- the verdict ---------------------------------------------------------------------------------------------
+
+    def guard(self) -> None:
+        """Raise the kept failure, if any: after it no host call of this run does anything."""
+        if self.failure is not None:
+            raise self.failure
+
+    def fail(self, failure: BaseException) -> NoReturn:
+        """Keep the first failure and raise it."""
+        if self.failure is None:
+            self.failure = failure
+        raise failure
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a replay has diverged."""
+        return isinstance(self.failure, Diverged)
+
+    def _key(self, profile: str, kind: str, name: str, fields: Mapping[str, Tree]) -> str:
+        return request_key(self._nonce, profile, {"type": kind, "name": name, "fields": dict(fields)})
+
+    def _encode_fields(self, fields: Mapping[str, object], spec: CallSpec) -> dict[str, Tree]:
+        try:
+            tree = encode(dict(fields), self.types)
+        except ValueRefused as refused:
+            raise ValueRefused(
+                refused.path, refused.type_name, f"{refused.reason} (argument of {spec.type} {spec.name})"
+            ) from None
+        if not isinstance(tree, dict):
+            raise TypeError(f"a request must be a mapping with string names, not {type(fields).__name__}")
+        return tree
+
+
+def _usage_of(call: Call, tree: Tree) -> dict[str, Tree] | None:
+    """The token counts of a model's answer, for the outcome entry: integers only, nothing guessed."""
+    if call.type != "model" or not isinstance(tree, dict):
+        return None
+    usage = tree.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    return {name: count for name, count in usage.items() if type(count) is int} or None

@@ -1,0 +1,190 @@
+"""Host calls as data: what each host function asks for and how it is performed, once for sync and async callers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from agentloom.errors import NotSupported
+from agentloom.format.values import decode
+from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.memory import memory_backend
+from agentloom.runtime.models import backend
+from agentloom.runtime.registry import TYPES, declare_annotations
+from agentloom.runtime.scope import require
+
+__all__ = [
+    "http_spec",
+    "memory_call",
+    "model_spec",
+    "perform_http",
+    "perform_http_sync",
+    "perform_model",
+    "perform_model_stream",
+    "perform_model_stream_sync",
+    "perform_model_sync",
+    "retrieve_spec",
+    "sleep_spec",
+    "step_spec",
+]
+
+
+def _request(call: Call) -> dict[str, Any]:
+    """A fresh copy of a call's request, as written."""
+    return cast("dict[str, Any]", decode(call.tree, TYPES))
+
+
+# -- model ---------------------------------------------------------------------------------------------------------
+
+
+def model_spec(name: str, messages: Sequence[Mapping[str, Any]] | str, params: Mapping[str, Any]) -> CallSpec:
+    """A model call. A plain string as ``messages`` stands for one user message."""
+    scope = require("model")
+    history = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    request: dict[str, object] = {"model": name, "messages": history}
+    request.update((key, value) for key, value in params.items() if value is not None)
+    return CallSpec(
+        "model",
+        name,
+        request,
+        profile="agentloom.model/1",
+        series=f"{scope.path} {name}",
+        stream=bool(params.get("stream")),
+    )
+
+
+async def perform_model(call: Call) -> object:
+    return await backend().complete(_request(call))
+
+
+def perform_model_sync(call: Call) -> object:
+    return backend().complete_sync(_request(call))
+
+
+def perform_model_stream(call: Call) -> AsyncIterator[object]:
+    return backend().stream(_request(call))
+
+
+def perform_model_stream_sync(call: Call) -> Iterator[object]:
+    return backend().stream_sync(_request(call))
+
+
+# -- http ----------------------------------------------------------------------------------------------------------
+
+
+def http_spec(method: str, url: str, options: Mapping[str, Any]) -> CallSpec:
+    """An HTTP request: headers, params, json, content, timeout (seconds)."""
+    request: dict[str, object] = {"method": method.upper(), "url": url}
+    request.update((key, value) for key, value in options.items() if value is not None)
+    return CallSpec("http", f"{method.upper()} {url.split('?', 1)[0]}", request, profile="http/1")
+
+
+def _client_module() -> Any:
+    try:
+        import httpx2
+    except ImportError as error:
+        raise NotSupported("http() needs the httpx2 package", hint="pip install httpx2") from error
+    return httpx2
+
+
+def _http_result(response: Any) -> dict[str, Any]:
+    """Status, headers (lower-case names, in order) and the body: text where it is text, bytes otherwise."""
+    content = response.content
+    try:
+        body: object = content.decode("utf-8")
+    except UnicodeDecodeError:
+        body = content
+    headers = {
+        name.lower(): value for name, value in response.headers.items() if name.lower() != "set-cookie"
+    }
+    return {"status": response.status_code, "headers": headers, "body": body}
+
+
+async def perform_http(call: Call) -> object:
+    request = _request(call)
+    async with _client_module().AsyncClient() as client:
+        return _http_result(await client.request(request.pop("method"), request.pop("url"), **request))
+
+
+def perform_http_sync(call: Call) -> object:
+    request = _request(call)
+    with _client_module().Client() as client:
+        return _http_result(client.request(request.pop("method"), request.pop("url"), **request))
+
+
+# -- sleep, step, retrieve, memory ---------------------------------------------------------------------------------
+
+
+def sleep_spec(seconds: float) -> CallSpec:
+    """A pause of ``seconds``; on replay it passes at once."""
+    return CallSpec("sleep", "sleep", {"seconds": seconds})
+
+
+async def perform_sleep(call: Call) -> object:
+    await asyncio.sleep(cast(float, call.tree["seconds"]))
+    return None
+
+
+def perform_sleep_sync(call: Call) -> object:
+    time.sleep(cast(float, call.tree["seconds"]))
+    return None
+
+
+def step_spec(
+    function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> CallSpec:
+    """An expensive pure computation whose result is kept, so that replay and resume do not repeat it."""
+    declare_annotations(function)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return CallSpec("step", name, {"args": list(args), "kwargs": dict(kwargs)})
+
+
+def perform_function(function: Callable[..., object]) -> Callable[[Call], object]:
+    """Performs a step or a retriever: calls ``function`` with fresh copies of the recorded arguments."""
+
+    def perform(call: Call) -> object:
+        request = _request(call)
+        return function(*request["args"], **request["kwargs"])
+
+    return perform
+
+
+def perform_async_function(function: Callable[..., Awaitable[object]]) -> Callable[[Call], Awaitable[object]]:
+    """As ``perform_function``, for a coroutine function."""
+
+    def perform(call: Call) -> Awaitable[object]:
+        request = _request(call)
+        return function(*request["args"], **request["kwargs"])
+
+    return perform
+
+
+def retrieve_spec(
+    retriever: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> CallSpec:
+    """Documents or chunks from a retriever: any function that returns mappings with ids, scores and text."""
+    declare_annotations(retriever)
+    name = getattr(retriever, "__name__", type(retriever).__name__)
+    return CallSpec("retrieve", name, {"args": list(args), "kwargs": dict(kwargs)}, effect="read")
+
+
+def memory_call(operation: str, **arguments: object) -> tuple[CallSpec, Callable[[Call], object]]:
+    """One operation (get, put, search) on the memory backend."""
+    effect = "write" if operation == "put" else "read"
+    spec = CallSpec("memory", operation, arguments, effect=effect)
+
+    def perform(call: Call) -> object:
+        method = getattr(memory_backend(), operation)
+        return method(*_request(call).values())
+
+    return spec, perform
+
+
+def is_async(function: object) -> bool:
+    """Whether calling ``function`` gives an awaitable (coroutine functions and objects with such a ``__call__``)."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004
+    )

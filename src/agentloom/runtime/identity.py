@@ -1,0 +1,166 @@
+"""What a run was made from: the agent's own sources, its repository, the packages, the interpreter."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import locale
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+import time
+
+from agentloom.format.values import Tree
+from agentloom.runtime.agents import AgentFunction
+
+__all__ = ["code_identity", "environment", "own_modules"]
+
+_MAX_SOURCE = 1_000_000
+"""Bytes of a source file beyond which only its digest is kept."""
+
+
+def code_identity(agent: AgentFunction) -> dict[str, Tree]:
+    """Entry point, sources of the agent's own modules, repository state and installed packages."""
+    modules = own_modules(agent.root, agent.module, agent.file)
+    return {
+        "entry": {
+            "module": agent.module,
+            "qualname": agent.qualname,
+            "file": _relative(agent.file, agent.root),
+            "kind": "agent",
+        },
+        "modules": modules,
+        "vcs": _repository(agent.root),
+        "packages": list(_packages()),
+    }
+
+
+def own_modules(root: str, module: str, file: str | None) -> dict[str, Tree]:
+    """The loaded modules under ``root`` that are nobody's library, with their sources: what a report compares.
+
+    Each maps its name to ``{"file", "digest", "source"}``; the file is relative to the root.
+    """
+    found: dict[str, Tree] = {}
+    prefix = os.path.join(root, "")
+    for name, loaded in list(sys.modules.items()):
+        path = getattr(loaded, "__file__", None)
+        if not isinstance(path, str) or not path.endswith(".py"):
+            continue
+        path = os.path.abspath(path)
+        if path.startswith(prefix) and not _installed(path) and _belongs(path, file, root):
+            found[name] = _source(path, root)
+    if file is not None and module not in found and os.path.isfile(file):
+        found[module] = _source(file, root)
+    return found
+
+
+def _belongs(path: str, file: str | None, root: str) -> bool:
+    """Only modules beside or below the agent's own file or package, not everything under a large root."""
+    if file is None:
+        return os.path.dirname(path) == root
+    home = os.path.dirname(file)
+    return path.startswith(os.path.join(home, "")) or os.path.dirname(path) == root
+
+
+@functools.lru_cache(maxsize=4096)
+def _installed(path: str) -> bool:
+    paths = sysconfig.get_paths()
+    libraries = [os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    here = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+    return path.startswith((*libraries, here))
+
+
+def _source(path: str, root: str) -> dict[str, Tree]:
+    status = os.stat(path)
+    return dict(_read_source(path, root, status.st_mtime_ns, status.st_size))
+
+
+@functools.lru_cache(maxsize=1024)
+def _read_source(path: str, root: str, _mtime: int, _size: int) -> tuple[tuple[str, Tree], ...]:
+    with open(path, "rb") as file:
+        data = file.read()
+    digest = hashlib.sha256(data).hexdigest()
+    source: Tree = None
+    if len(data) <= _MAX_SOURCE:
+        try:
+            source = data.decode("utf-8")
+        except UnicodeDecodeError:
+            source = None  # a module in another encoding: its digest still says whether it changed
+    return (("file", _relative(path, root)), ("digest", digest), ("source", source))
+
+
+def _relative(path: str | None, root: str) -> str | None:
+    if path is None:
+        return None
+    inside = path.startswith(os.path.join(root, ""))
+    return (os.path.relpath(path, root) if inside else os.path.basename(path)).replace(os.sep, "/")
+
+
+@functools.lru_cache(maxsize=64)
+def _repository_facts(root: str) -> tuple[tuple[str, Tree], ...] | None:
+    folder = root
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    commit = _git(root, "rev-parse", "HEAD")
+    if commit is None:
+        return None
+    patch = _git(root, "diff", "HEAD", "--no-ext-diff", "--no-color", "--", ".")
+    digest = hashlib.sha256(patch.encode("utf-8", "surrogateescape")).hexdigest() if patch else None
+    return (("kind", "git"), ("commit", commit.strip()), ("dirty", digest))
+
+
+def _repository(root: str) -> Tree:
+    """Commit and the digest of uncommitted changes, read once a process; None outside a repository."""
+    facts = _repository_facts(root)
+    return None if facts is None else dict(facts)
+
+
+def _git(root: str, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", root, *arguments],
+            capture_output=True,
+            timeout=5,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None  # no git here, or a repository that it cannot read: the sources are in the trace anyway
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+@functools.lru_cache(maxsize=1)
+def _packages() -> tuple[str, ...]:
+    """``name==version`` of every installed distribution, from the names of their metadata folders (no parsing)."""
+    found: set[str] = set()
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            stem, suffix = os.path.splitext(name)
+            if suffix == ".dist-info" and "-" in stem:
+                package, _, version = stem.rpartition("-")
+                found.add(f"{package.lower().replace('_', '-')}=={version}")
+    return tuple(sorted(found))
+
+
+def environment() -> dict[str, Tree]:
+    """Interpreter, platform, hash seed, time zone and locale, and the variables named in ``AGENTLOOM_RECORD_ENV``."""
+    allowed = [name for name in os.environ.get("AGENTLOOM_RECORD_ENV", "").split(",") if name]
+    return {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "platform": sys.platform,
+        "machine": platform.machine(),
+        "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
+        "time_zone": list(time.tzname),
+        "locale": locale.setlocale(locale.LC_CTYPE),
+        "variables": {name: os.environ[name] for name in allowed if name in os.environ},
+    }

@@ -1,0 +1,213 @@
+"""The ledger: what the engine writes down. One method for each kind of entry; the replay of a run uses ``NoLedger``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from agentloom.format.blobs import BlobWriter
+from agentloom.format.journal import JournalWriter
+from agentloom.format.values import Tree
+from agentloom.runtime.calls import Call, Status
+
+__all__ = ["Ledger", "NoLedger", "TraceLedger"]
+
+
+class Ledger(Protocol):
+    """What the engine writes down, in order. Every method may raise ``StoreFailed`` (the run then stops)."""
+
+    def start(self, facts: Mapping[str, Tree], payloads: Mapping[str, Tree], nonce: bytes) -> None: ...
+    def request(self, call: Call) -> None: ...
+    def outcome(
+        self,
+        call: Call,
+        status: Status,
+        tree: Tree,
+        *,
+        d: int | None,
+        vt: int,
+        usage: Mapping[str, Tree] | None,
+        dur: int | None,
+    ) -> None: ...
+    def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None: ...
+    def event(self, kind: str, d: int, vt: int) -> None: ...
+    def state(self, call: str, name: str, key: str, tree: Tree, reads: tuple[str, ...], src: str) -> None: ...
+    def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None: ...
+    def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None: ...
+
+
+class TraceLedger:
+    """Writes a trace: one ``append`` for each entry together with the payloads that it names.
+
+    Chunks of streams are kept back and written before the next entry of any other kind, so that delivering them
+    costs no write each; their delivery numbers keep their place in the order.
+    """
+
+    def __init__(
+        self,
+        append: Callable[[bytes], None],
+        entropy: Callable[[int], bytes],
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._append = append
+        self._blobs = BlobWriter(entropy)
+        self._journal = JournalWriter()
+        self._clock = clock
+        self._chunks: dict[str, tuple[Call, list[Tree], list[Tree]]] = {}
+
+    @property
+    def head(self) -> str:
+        """The digest of the last entry written."""
+        return self._journal.head
+
+    @property
+    def seq(self) -> int:
+        """The number of the last entry written."""
+        return self._journal.seq
+
+    def start(self, facts: Mapping[str, Tree], payloads: Mapping[str, Tree], nonce: bytes) -> None:
+        fields: dict[str, Tree] = dict(facts)
+        for name, tree in payloads.items():
+            fields[name] = self._blobs.put(tree)
+        fields["nonce"] = self._blobs.put_nonce(nonce)
+        # The start entry comes before its payloads, so that the first line of a file says what the file is.
+        line = self._journal.entry("start", fields, at=self._clock())
+        pending = self._blobs.take()
+        self._journal.skip(len(pending))
+        self._append(line + pending)
+
+    def request(self, call: Call) -> None:
+        spec = call.spec
+        fields: dict[str, Tree] = {
+            "call": call.id,
+            "type": spec.type,
+            "name": spec.name,
+            "key": call.key,
+            "profile": spec.profile,
+            "req": self._blobs.put(call.tree, series=spec.series),
+            "src": call.src,
+        }
+        if call.parent is not None:
+            fields["parent"] = call.parent
+        if spec.effect is not None:
+            fields["effect"] = spec.effect
+        if call.attempt > 1:
+            fields["attempt"] = call.attempt
+        self._write("request", fields)
+        call.request_seq = self._journal.seq
+
+    def outcome(
+        self,
+        call: Call,
+        status: Status,
+        tree: Tree,
+        *,
+        d: int | None,
+        vt: int,
+        usage: Mapping[str, Tree] | None,
+        dur: int | None,
+    ) -> None:
+        fields: dict[str, Tree] = {"call": call.id}
+        if d is not None:
+            fields["d"] = d
+        fields["vt"] = vt
+        fields["status"] = status
+        if status == "error":
+            fields["err"] = self._blobs.put(tree)
+        elif status == "ok":
+            fields["val"] = self._blobs.put(tree)
+        if usage:
+            fields["usage"] = dict(usage)
+        if dur is not None:
+            fields["dur"] = dur
+        self._write("outcome", fields)
+
+    def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None:
+        held = self._chunks.get(call.id)
+        if held is None:
+            held = self._chunks[call.id] = (call, [], [])
+        held[1].append([d, vt, offset])
+        held[2].append(tree)
+
+    def event(self, kind: str, d: int, vt: int) -> None:
+        self._write(kind, {"d": d, "vt": vt})
+
+    def state(self, call: str, name: str, key: str, tree: Tree, reads: tuple[str, ...], src: str) -> None:
+        self._write(
+            "state",
+            {
+                "call": call,
+                "name": name,
+                "key": key,
+                "val": self._blobs.put(tree),
+                "reads": list(reads),
+                "src": src,
+            },
+        )
+
+    def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None:
+        fields: dict[str, Tree] = {}
+        if call is not None:
+            fields["call"] = call
+        if why is not None:
+            fields["why"] = why
+        if tree is not None:
+            fields["val"] = self._blobs.put(tree)
+        self._write(kind, fields)
+
+    def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:
+        name = "err" if status == "failed" else "val"
+        self._write("end", {"status": status, name: self._blobs.put(tree), "totals": dict(totals)})
+
+    def _write(self, kind: str, fields: Mapping[str, Tree]) -> None:
+        if self._chunks:
+            # The payloads of this entry are pending already; they go out with the first batch, which is harmless:
+            # a payload may come any time before the entry that names it.
+            held, self._chunks = self._chunks, {}
+            for call, items, values in held.values():
+                self._emit("chunks", {"call": call.id, "items": items, "val": self._blobs.put(values)})
+        self._emit(kind, fields)
+
+    def _emit(self, kind: str, fields: Mapping[str, Tree]) -> None:
+        pending = self._blobs.take()
+        self._journal.skip(len(pending))
+        self._append(pending + self._journal.entry(kind, fields, at=self._clock()))
+
+
+class NoLedger:
+    """Writes nothing: the ledger of a replay, whose trace exists already."""
+
+    def start(self, facts: Mapping[str, Tree], payloads: Mapping[str, Tree], nonce: bytes) -> None:
+        pass
+
+    def request(self, call: Call) -> None:
+        pass
+
+    def outcome(
+        self,
+        call: Call,
+        status: Status,
+        tree: Tree,
+        *,
+        d: int | None,
+        vt: int,
+        usage: Mapping[str, Tree] | None,
+        dur: int | None,
+    ) -> None:
+        pass
+
+    def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None:
+        pass
+
+    def event(self, kind: str, d: int, vt: int) -> None:
+        pass
+
+    def state(self, call: str, name: str, key: str, tree: Tree, reads: tuple[str, ...], src: str) -> None:
+        pass
+
+    def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None:
+        pass
+
+    def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:
+        pass

@@ -1,0 +1,220 @@
+"""The live source: performs every call for real, outside the run's context, and hands arrivals over in order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+from agentloom.format.values import Tree
+from agentloom.runtime.calls import Arrival, Call, Status
+from agentloom.runtime.scope import outside
+from agentloom.runtime.source import StateEntry
+
+__all__ = ["LiveSource"]
+
+
+@dataclass(slots=True)
+class _Open:
+    """A call under way: when it began, its task on the outer loop, and (for a stream) what was read ahead."""
+
+    began: int
+    task: asyncio.Task[None] | None = None
+    iterator: Iterator[object] | None = None
+    ahead: deque[Arrival] | None = None
+
+
+class LiveSource:
+    """``outer`` is the real event loop for awaited calls; a sync agent needs none. ``clock`` gives nanoseconds."""
+
+    def __init__(
+        self,
+        outer: asyncio.AbstractEventLoop | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self.on_arrival: Callable[[], None] | None = None
+        self._outer = outer
+        self._clock = clock
+        self._origin = clock()
+        self._arrived: deque[Arrival] = deque()
+        self._open: dict[str, _Open] = {}
+        self._wanted: dict[str, Call] = {}
+
+    def now(self) -> int:
+        """Nanoseconds since the run began."""
+        return self._clock() - self._origin
+
+    # -- blocking calls ------------------------------------------------------------------------------------------
+
+    def begin(self, call: Call) -> None:
+        pass
+
+    def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
+        began = self.now()
+        try:
+            value = outside().run(perform)
+        except Exception as error:  # noqa: BLE001 - recorded as the call's outcome and raised again in the agent
+            now = self.now()
+            return Arrival("outcome", call, "error", error=error, vt=now, dur=now - began)
+        now = self.now()
+        return Arrival("outcome", call, value=value, vt=now, dur=now - began)
+
+    def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
+        # The iterator is made at the first read, so that an error of making it is an outcome like any other.
+        self._open[call.id] = _Open(self.now(), iterator=_lazily(perform))
+
+    def next_inline(self, call: Call) -> Arrival:
+        opened = self._open[call.id]
+        iterator = opened.iterator
+        if iterator is None:
+            raise RuntimeError(f"{call.id} is not a blocking stream")
+        context = outside()
+        try:
+            value = context.run(next, iterator)
+        except StopIteration:
+            arrival = Arrival("outcome", call)
+        except Exception as error:  # noqa: BLE001 - recorded as the stream's end and raised again in the agent
+            arrival = Arrival("outcome", call, "error", error=error)
+        else:
+            now = self.now()
+            return Arrival("chunk", call, value=value, vt=now, offset=now - opened.began)
+        del self._open[call.id]
+        arrival.vt = self.now()
+        arrival.dur = arrival.vt - opened.began
+        return arrival
+
+    # -- awaited calls -------------------------------------------------------------------------------------------
+
+    def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
+        opened = self._open[call.id] = _Open(self.now())
+        opened.task = self._spawn(self._perform(call, opened, perform))
+
+    def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
+        opened = self._open[call.id] = _Open(self.now(), ahead=deque())
+        opened.task = self._spawn(self._read(call, opened, perform))
+
+    def want(self, call: Call) -> None:
+        opened = self._open[call.id]
+        if opened.ahead:
+            self._arrived.append(opened.ahead.popleft())
+        else:
+            self._wanted[call.id] = call
+
+    def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
+        opened = self._open[call.id] = _Open(self.now())
+        context = outside()
+
+        def work() -> None:
+            arrival = context.run(self.inline, call, perform)
+            self._arrive(arrival, opened)
+
+        threading.Thread(target=work, name=f"agentloom {call.id}", daemon=True).start()
+
+    def _spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        if self._outer is None:
+            raise RuntimeError("a sync run cannot perform awaited calls")
+        # A task on the outer loop, created from inside the inner one: only call_soon of the outer loop is used.
+        return asyncio.Task(_as_coroutine(work), loop=self._outer, context=outside())
+
+    async def _perform(self, call: Call, opened: _Open, perform: Callable[[], Awaitable[object]]) -> None:
+        try:
+            value = await perform()
+        except asyncio.CancelledError as error:
+            if call.ended:
+                raise
+            self._arrive(Arrival("outcome", call, "error", error=error), opened)
+        except Exception as error:  # noqa: BLE001 - recorded as the call's outcome and raised again in the agent
+            self._arrive(Arrival("outcome", call, "error", error=error), opened)
+        else:
+            self._arrive(Arrival("outcome", call, value=value), opened)
+
+    async def _read(self, call: Call, opened: _Open, perform: Callable[[], AsyncIterator[object]]) -> None:
+        iterator: AsyncIterator[object] | None = None
+        try:
+            iterator = perform()
+            async for value in iterator:
+                self._arrive(Arrival("chunk", call, value=value), opened)
+        except asyncio.CancelledError as error:
+            if call.ended:
+                raise
+            self._arrive(Arrival("outcome", call, "error", error=error), opened)
+        except Exception as error:  # noqa: BLE001 - recorded as the stream's end and raised again in the agent
+            self._arrive(Arrival("outcome", call, "error", error=error), opened)
+        else:
+            self._arrive(Arrival("outcome", call), opened)
+        finally:
+            close = getattr(iterator, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _arrive(self, arrival: Arrival, opened: _Open) -> None:
+        call = arrival.call
+        if call is None or call.ended:
+            return
+        now = self.now()
+        arrival.vt = now
+        if arrival.kind == "chunk":
+            arrival.offset = now - opened.began
+        else:
+            arrival.dur = now - opened.began
+        if opened.ahead is None or self._wanted.pop(call.id, None) is not None:
+            self._arrived.append(arrival)
+        else:
+            opened.ahead.append(arrival)
+            return
+        if self.on_arrival is not None:
+            self.on_arrival()
+
+    # -- the order -----------------------------------------------------------------------------------------------
+
+    def poll(self, timer: int | None) -> Arrival | None:
+        while self._arrived:
+            arrival = self._arrived.popleft()
+            call = arrival.call
+            if call is None or not call.ended:
+                if call is not None and arrival.kind == "outcome":
+                    self._open.pop(call.id, None)
+                return arrival
+        now = self.now()
+        if timer is not None and timer <= now:
+            return Arrival("timer", vt=now)
+        return None
+
+    def cancel(self, call: Call, status: Status) -> None:
+        self._wanted.pop(call.id, None)
+        opened = self._open.pop(call.id, None)
+        if opened is None:
+            return
+        if opened.task is not None:
+            opened.task.cancel()
+        close = getattr(opened.iterator, "close", None)
+        if close is not None:
+            outside().run(close)
+
+    def ended(self, call: Call, status: Status, tree: Tree) -> None:
+        pass
+
+    def state(self, entry: StateEntry) -> None:
+        pass
+
+    def finished(self, status: str, tree: Tree) -> None:
+        pass
+
+    def close(self) -> None:
+        for opened in list(self._open.values()):
+            if opened.task is not None:
+                opened.task.cancel()
+        self._open.clear()
+        self._arrived.clear()
+        self._wanted.clear()
+
+
+def _lazily(perform: Callable[[], Iterator[object]]) -> Iterator[object]:
+    yield from perform()
+
+
+async def _as_coroutine(work: Awaitable[None]) -> None:
+    await work

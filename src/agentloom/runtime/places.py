@@ -1,0 +1,67 @@
+"""Places in the code: which file, line and function made a host call, relative to the agent's own root."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+
+__all__ = ["Places", "place_of"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = tuple(
+    {
+        os.path.join(sysconfig.get_paths()[name], "")
+        for name in ("stdlib", "platstdlib", "purelib", "platlib")
+        if sysconfig.get_paths().get(name)
+    }
+)
+
+
+def _is_library(filename: str) -> bool:
+    """Whether a file is not the agent's own: agentloom, an installed package, the standard library, built-in code."""
+    return filename.startswith((_PACKAGE, *_LIBRARIES, "<frozen", "<string>"))
+
+
+class Places:
+    """Finds and names the frames of the agent's own code. Cheap: each code object is classified once."""
+
+    __slots__ = ("_names", "root")
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.abspath(root)
+        self._names: dict[CodeType, str | None] = {}
+
+    def name(self, code: CodeType) -> str | None:
+        """The file of ``code`` relative to the root (its base name when outside), or None for library code."""
+        try:
+            return self._names[code]
+        except KeyError:
+            filename = code.co_filename
+            name: str | None = None
+            if not _is_library(filename):
+                inside = filename.startswith(self.root + os.sep)
+                name = os.path.relpath(filename, self.root) if inside else os.path.basename(filename)
+                name = name.replace(os.sep, "/")
+            self._names[code] = name
+            return name
+
+    def caller(self) -> str:
+        """``file:line function`` of the innermost frame of the agent's own code, or ``?`` when there is none."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            name = self.name(frame.f_code)
+            if name is not None:
+                return f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+            frame = frame.f_back
+        return "?"
+
+
+def place_of(function: object, places: Places) -> str:
+    """``file:line name`` of a Python function's definition, or its name alone for anything else."""
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    if not isinstance(code, CodeType):
+        return str(name)
+    return f"{places.name(code) or os.path.basename(code.co_filename)}:{code.co_firstlineno} {name}"

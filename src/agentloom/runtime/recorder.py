@@ -1,0 +1,135 @@
+"""Recording: from an agent and its input to a session that writes a trace into a store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from agentloom.errors import StoreFailed
+from agentloom.format.runids import new_run_id
+from agentloom.format.values import Tree, decode, encode
+from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
+from agentloom.runtime.engine import Engine
+from agentloom.runtime.identity import code_identity, environment
+from agentloom.runtime.ledger import TraceLedger
+from agentloom.runtime.live import LiveSource
+from agentloom.runtime.places import Places
+from agentloom.runtime.registry import TYPES
+from agentloom.runtime.session import Session
+from agentloom.store.base import Appender, Store
+
+__all__ = ["Recording", "RunOptions", "begin", "record_async", "record_blocking"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run may carry besides its input: seed, tags (name to value) and the conversation that it belongs to."""
+
+    seed: int | None = None
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    conversation: str | None = None
+
+
+class Recording:
+    """A run being recorded: its session, its ledger and the open end of its file."""
+
+    def __init__(
+        self, session: Session, ledger: TraceLedger, store: Store, appender: Appender, arguments: Tree
+    ) -> None:
+        self.session = session
+        self.ledger = ledger
+        self.store = store
+        self._appender = appender
+        self._arguments = arguments
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.session.run_id
+
+    def arguments(self) -> tuple[tuple[object, ...], dict[str, object]]:
+        """The input as the agent gets it: decoded from what was written."""
+        given = cast("dict[str, object]", decode(self._arguments, TYPES))
+        return tuple(cast("list[object]", given["args"])), cast("dict[str, object]", given["kwargs"])
+
+    def close(self) -> None:
+        """Give up the lease. The trace stays as it is."""
+        self._appender.close()
+
+
+def begin(
+    agent: AgentFunction,
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object],
+    *,
+    store: Store,
+    options: RunOptions,
+    outer: asyncio.AbstractEventLoop | None,
+    code: Mapping[str, Tree] | None = None,
+    policy: Mapping[str, Tree] | None = None,
+) -> Recording:
+    """Open a run in ``store`` and write its start entry. Raises ``ValueRefused`` (input) or ``StoreFailed`` before
+    any code of the agent runs. ``code`` replaces the code identity taken from the agent."""
+    arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
+    run_id = new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
+    nonce = os.urandom(32)
+    appender = store.create(run_id)
+    ledger = TraceLedger(appender.append, os.urandom)
+    source = LiveSource(outer)
+    engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
+    session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed)
+    payloads: dict[str, Tree] = {
+        "code": dict(code) if code is not None else cast(Tree, code_identity(agent)),
+        "env": cast(Tree, environment()),
+        "input": arguments,
+        "policy": dict(policy or {"guard": "off", "durability": "process", "on_store_failure": "closed"}),
+    }
+    if options.tags:
+        payloads["tags"] = encode(dict(options.tags), TYPES)
+    if options.conversation is not None:
+        payloads["conversation"] = encode(options.conversation, TYPES)
+    try:
+        ledger.start(_facts(agent, run_id, options), payloads, nonce)
+    except StoreFailed:
+        appender.close()
+        raise
+    return Recording(session, ledger, store, appender, arguments)
+
+
+def _facts(agent: AgentFunction, run_id: str, options: RunOptions) -> dict[str, Tree]:
+    resolution = int(time.get_clock_info("monotonic").resolution * 1e9) or 1
+    return {
+        "format": "loom",
+        "version": "1.0",
+        "run": run_id,
+        "digest": "sha256",
+        "flags": [],
+        "keys": 1,
+        "agent": agent.name,
+        "entry": f"{agent.module}:{agent.qualname}",
+        "seed": options.seed,
+        "clock": {"start": time.time_ns(), "resolution": resolution},
+        "epoch": 1,
+    }
+
+
+async def record_async(recording: Recording, agent: AgentFunction) -> object:
+    """Run an async agent to its end, recording; returns its output. Raises what the agent raised."""
+    args, kwargs = recording.arguments()
+    try:
+        return await execute(recording.session, agent, args, kwargs)
+    finally:
+        recording.close()
+
+
+def record_blocking(recording: Recording, agent: AgentFunction) -> object:
+    """Run a sync agent to its end, recording; returns its output. Raises what the agent raised."""
+    args, kwargs = recording.arguments()
+    try:
+        return execute_blocking(recording.session, agent, args, kwargs)
+    finally:
+        recording.close()

@@ -1,0 +1,94 @@
+"""Where in a run the current code stands: which run, which structural path, which counters.
+
+The scope lives in one context variable. The inner loop gives each task its own (``enter_task``), so that call ids
+come from the order in which code created its tasks and never from timing.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from agentloom.errors import NoActiveRun
+from agentloom.format.callids import segment
+
+if TYPE_CHECKING:
+    from agentloom.runtime.session import Session
+
+__all__ = ["Scope", "current", "enter_task", "entered", "outside", "require"]
+
+T = TypeVar("T")
+
+_scope: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("agentloom.scope", default=None)
+
+
+class Scope:
+    """One position in a run. ``parent`` is the id of the call whose work this scope is (a child agent), if any."""
+
+    __slots__ = ("_calls", "_children", "fresh", "parent", "path", "session")
+
+    def __init__(self, session: Session, path: str, parent: str | None = None) -> None:
+        self.session = session
+        self.path = path
+        self.parent = parent
+        self.fresh = False
+        self._calls = 0
+        self._children: dict[str, int] = {}
+
+    def next_call(self) -> str:
+        """The id of the next host call made here: ``path#n``, n from 1."""
+        self._calls += 1
+        return f"{self.path}#{self._calls}"
+
+    def child(self, name: str, parent: str | None = None) -> Scope:
+        """A scope below this one, ``path/name[i]``, i counted per name from 0."""
+        index = self._children.get(name, 0)
+        self._children[name] = index + 1
+        return Scope(self.session, f"{self.path}/{segment(name, index)}", parent or self.parent)
+
+
+def current() -> Scope | None:
+    """The scope of the running code, or None outside a run."""
+    return _scope.get()
+
+
+def require(what: str) -> Scope:
+    """The scope of the running code; ``NoActiveRun`` naming ``what`` outside a run."""
+    scope = _scope.get()
+    if scope is None:
+        raise NoActiveRun(
+            f"{what}() was called outside a run",
+            hint="call it from a function decorated with @agentloom.agent, and start that with .run(...) or .arun(...)",
+            what=what,
+        )
+    return scope
+
+
+@contextmanager
+def entered(scope: Scope | None) -> Iterator[None]:
+    """Make ``scope`` current for the block."""
+    token = _scope.set(scope)
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+def outside() -> contextvars.Context:
+    """A copy of the current context in which no run is active: where host work (tools, transports) happens."""
+    context = contextvars.copy_context()
+    context.run(_scope.set, None)
+    return context
+
+
+def enter_task(context: contextvars.Context) -> None:
+    """Give a new task's context a scope of its own below its creator's. Does nothing outside a run."""
+    scope = context.get(_scope)
+    if scope is None:
+        return
+    if scope.fresh:
+        scope.fresh = False  # made for this very task (see ``parallel``): it is its own scope already
+    else:
+        context.run(_scope.set, scope.child("task"))

@@ -1,0 +1,49 @@
+"""One run under way: its engine, its source, its random generators, and (async agents) its inner loop."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+from typing import TYPE_CHECKING
+
+from agentloom.format.callids import segment
+from agentloom.runtime.engine import Engine
+from agentloom.runtime.scope import Scope
+from agentloom.runtime.source import OutcomeSource
+
+if TYPE_CHECKING:
+    from agentloom.runtime.baton import Baton
+    from agentloom.runtime.loop import InnerLoop
+
+__all__ = ["Session"]
+
+
+class Session:
+    """``seed`` seeds the run's explicit random draws, one generator for each path, so that a draw added elsewhere
+    shifts nothing; without a seed draws come from the system."""
+
+    __slots__ = ("_randoms", "agent", "baton", "engine", "loop", "root", "run_id", "seed", "source")
+
+    def __init__(
+        self, engine: Engine, source: OutcomeSource, *, run_id: str, agent: str, seed: int | None
+    ) -> None:
+        self.engine = engine
+        self.source = source
+        self.run_id = run_id
+        self.agent = agent
+        self.seed = seed
+        self.loop: InnerLoop | None = None
+        self.baton: Baton | None = None
+        self.root = Scope(self, f"root/{segment(agent)}")
+        self._randoms: dict[str, random.Random] = {}
+
+    def random_for(self, path: str) -> random.Random:
+        """The generator behind explicit draws made at ``path``."""
+        if self.seed is None:
+            return secrets.SystemRandom()
+        generator = self._randoms.get(path)
+        if generator is None:
+            digest = hashlib.sha256(f"agentloom random/1\n{self.seed}\n{path}".encode()).digest()
+            generator = self._randoms[path] = random.Random(int.from_bytes(digest, "big"))
+        return generator
