@@ -1,0 +1,233 @@
+"""Tools found by name: plain functions of a program become host calls without a change to its source.
+
+A function that the program offers to a model (by the names in ``tools=``) is replaced **in place**: its code object
+gives way to a stub that makes the host call, and the old code lives on in a copy. Every reference to the function (a
+from-import, a dispatch table, a local, a partial) keeps pointing to the same object and so reaches the stub.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, cast
+
+from agentloom.errors import NotSupported
+from agentloom.runtime.places import Places
+from agentloom.runtime.tools import Effect, wrap_tool
+
+__all__ = ["Around", "Finder", "Found", "Missing", "tool_names"]
+
+Around = Callable[[str, Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
+"""``around(name, recorded, plain)`` gives what the stub calls: ``recorded`` makes the host call, ``plain`` is the
+function as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A function that is a tool from now on."""
+
+    name: str
+    place: str
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A tool that cannot be recorded, and why."""
+
+    name: str
+    why: str
+
+
+def tool_names(body: Mapping[str, Any]) -> list[str]:
+    """The names in a request's ``tools`` (chat completions, responses, messages) or ``functions``, in order."""
+    offered: list[Any] = []
+    for field in ("tools", "functions"):
+        value = body.get(field)
+        if isinstance(value, list):
+            offered += value
+    names: list[str] = []
+    for entry in offered:
+        if not isinstance(entry, dict):
+            continue
+        tool = cast("dict[str, Any]", entry)
+        inner: Any = tool.get("function")
+        name: Any = cast("dict[str, Any]", inner).get("name") if isinstance(inner, dict) else tool.get("name")
+        if isinstance(name, str) and name not in names:
+            names.append(name)
+    return names
+
+
+class Finder:
+    """Finds and replaces tools in the program's own modules: those of ``places`` root that nobody installed.
+
+    ``effects`` says what a tool does to the world by name; ``write`` unless it is there. ``wrap`` builds the recorded
+    form of a function (``wrap_tool`` by default), ``around`` what the stub calls.
+    """
+
+    def __init__(self, places: Places, effects: Mapping[str, Effect], around: Around) -> None:
+        self._places = places
+        self._effects = effects
+        self._around = around
+        self._seen: set[str] = set()
+        self.found: list[Found] = []
+        self.missing: list[Missing] = []
+
+    def offer(self, names: Iterable[str]) -> None:
+        """The program offers tools of these names to a model: make those that are new into host calls."""
+        for name in names:
+            if name not in self._seen:
+                self._seen.add(name)
+                self._one(name)
+
+    def _one(self, name: str) -> None:
+        functions: list[FunctionType] = []
+        reasons: list[str] = []
+        for value in self._values(name):
+            function = _plain(value)
+            if function is None:
+                reasons.append(f"{_kind(value)}, not a plain function")
+            elif self._places.name(function.__code__) is None:
+                reasons.append(f"a function of {function.__module__}, not of the program")
+            elif _running(function.__code__):
+                reasons.append("the function is running now")
+            elif hasattr(function, "__agentloom_tool__"):
+                return
+            elif function not in functions:
+                functions.append(function)
+        for function in functions:
+            try:
+                self._replace(name, function)
+            except NotSupported as error:
+                reasons.append(error.message)
+        if not any(tool.name == name for tool in self.found):
+            self.missing.append(Missing(name, reasons[0] if reasons else "no function of that name"))
+
+    def _values(self, name: str) -> Iterator[object]:
+        """What the program's modules hold under ``name``, as a global or as a key of a global mapping."""
+        for module in self._modules():
+            space = vars(module)
+            if name in space:
+                yield space[name]
+            for value in list(space.values()):
+                if type(value) is dict and name in value:
+                    entry: object = cast("dict[object, object]", value)[name]
+                    if callable(entry):
+                        yield entry
+
+    def _modules(self) -> Iterator[ModuleType]:
+        main = sys.modules.get("__main__")
+        if main is not None:
+            yield main
+        prefix = os.path.join(self._places.root, "")
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if module is main or not isinstance(file, str) or not os.path.abspath(file).startswith(prefix):
+                continue
+            if not any(part in file for part in ("site-packages", "dist-packages")):
+                yield module
+
+    def _replace(self, name: str, function: FunctionType) -> None:
+        effect = self._effects.get(name, "write")
+        code = function.__code__
+        place = f"{self._places.name(code)}:{code.co_firstlineno}"
+        swap(function, lambda plain: self._around(name, wrap_tool(plain, effect=effect, name=name), plain))
+        self.found.append(Found(name, place, effect))
+
+
+def _plain(value: object) -> FunctionType | None:
+    """The Python function behind ``value``: itself, or under ``functools`` wrappers (lru_cache, partial)."""
+    for _ in range(20):
+        if isinstance(value, FunctionType):
+            return value
+        if isinstance(value, functools.partial):
+            value = value.func
+        elif not inspect.isroutine(value) and not isinstance(value, type) and hasattr(value, "__wrapped__"):
+            value = cast(Any, value).__wrapped__
+        else:
+            return None
+    return None
+
+
+def _kind(value: object) -> str:
+    if inspect.ismethod(value):
+        return "a bound method"
+    if isinstance(value, type):
+        return "a class"
+    if inspect.isbuiltin(value):
+        return "a built-in function"
+    return f"an object of type {type(value).__name__}"
+
+
+def _running(code: CodeType) -> bool:
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_code is code:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_MARK = "agentloom: the call goes here"
+
+
+def swap(function: FunctionType, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Let ``function`` call ``make(copy)`` from now on, where ``copy`` is the function as it was.
+
+    Name, signature, defaults, source place and identity stay. Raises ``NotSupported`` for generator functions.
+    """
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise NotSupported("a generator function", hint="let the tool return a list")
+    plain = _copy(function)
+    target = make(plain)
+    signature = inspect.signature(function)
+    function.__code__ = _stub(function, target)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__agentloom_tool__ = target  # type: ignore[attr-defined]
+
+
+def _copy(function: FunctionType) -> FunctionType:
+    copy = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__annotations__ = function.__annotations__
+    copy.__qualname__ = function.__qualname__
+    copy.__module__ = function.__module__
+    copy.__doc__ = function.__doc__
+    copy.__dict__.update(function.__dict__)
+    return copy
+
+
+def _stub(function: FunctionType, target: Callable[..., Any]) -> CodeType:
+    """Code that passes everything to ``target``, with as many free variables as the function has cells for."""
+    free = function.__code__.co_freevars
+    is_async = inspect.iscoroutinefunction(function)
+    # The names stand in code that never runs: that is enough to make them free variables of the stub.
+    unused = [f"        if False: {name}" for name in free]
+    lines = [
+        f"def outer({', '.join(free)}):",
+        f"    {'async ' if is_async else ''}def stub(*args, **kwargs):",
+        *unused,
+        f"        call = {_MARK!r}",
+        f"        return {'await ' if is_async else ''}call(*args, **kwargs)",
+    ]
+    outer = cast(CodeType, compile("\n".join(lines), "<agentloom>", "exec", dont_inherit=True).co_consts[0])
+    stub = next(const for const in outer.co_consts if isinstance(const, CodeType))
+    old = function.__code__
+    return stub.replace(
+        co_consts=tuple(target if const == _MARK else const for const in stub.co_consts),
+        co_filename=old.co_filename,
+        co_name=old.co_name,
+        co_qualname=old.co_qualname,
+        co_firstlineno=old.co_firstlineno,
+    )

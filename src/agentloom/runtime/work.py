@@ -1,0 +1,42 @@
+"""Marks host work: code that performs a host call for real, as opposed to the agent's own code.
+
+What host work prints, writes or opens belongs to its call. Whoever watches output and effects (the script runner)
+asks here whose doing it was. The mark is a context variable, so it follows tasks and ``asyncio.to_thread``.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+__all__ = ["Work", "doing", "under_way"]
+
+
+@dataclass(slots=True)
+class Work:
+    """One piece of host work. ``keep``: what it prints is kept here (``printed``: stream name and text, in order);
+    otherwise it is shown and forgotten."""
+
+    what: str
+    keep: bool = False
+    printed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+
+_work: contextvars.ContextVar[Work | None] = contextvars.ContextVar("agentloom.work", default=None)
+
+
+@contextmanager
+def doing(work: Work) -> Generator[Work]:
+    """Mark the block as host work."""
+    token = _work.set(work)
+    try:
+        yield work
+    finally:
+        _work.reset(token)
+
+
+def under_way() -> Work | None:
+    """The host work that the current code is part of, or None: it is the agent's own code."""
+    return _work.get()
