@@ -17,6 +17,7 @@ The answer mapping
     blocks                  the provider's own content, kept only when the form above cannot carry it (thinking with
                             signatures, citations, server tools); None otherwise
     extra                   fields of the answer's message that have no place above, by name
+    info                    other facts of the response and of the choice (``service_tier``, ``created``, ...), by name
     choices                 all choices in order, only when more than one came (``n=2``); None otherwise
 
 A delta of a stream is a mapping with a subset of these fields; `Assembly` says how deltas add up.
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Assembly", "assemble", "copy_tree", "empty_answer"]
 
-CHOICE_FIELDS = ("content", "tool_calls", "reasoning", "refusal", "finish_reason", "logprobs", "extra")
+CHOICE_FIELDS = (
+    "content",
+    "tool_calls",
+    "reasoning",
+    "refusal",
+    "finish_reason",
+    "logprobs",
+    "extra",
+    "info",
+)
 _APPENDED = ("content", "reasoning", "refusal")
 
 
@@ -62,6 +72,7 @@ def empty_answer() -> dict[str, Any]:
         "logprobs": None,
         "blocks": None,
         "extra": {},
+        "info": {},
         "choices": None,
     }
 
@@ -69,8 +80,10 @@ def empty_answer() -> dict[str, Any]:
 class Assembly:
     """Adds up the deltas of a stream to the mapping that the same call without streaming would have given.
 
-    Text fields are appended; tool calls are joined by ``index``; logprobs' token lists are appended; ``extra`` is
-    merged by name; every other field is set. A delta with ``"choice": i`` belongs to choice ``i`` (absent: choice 0).
+    Text fields are appended; tool calls are joined by ``index``; logprobs' token lists are appended; in ``extra``
+    mappings are merged, texts and lists appended (list items with an ``index`` joined by it), as the OpenAI SDK adds
+    up unknown fields; ``info`` is set by name; every other field is set. A delta with ``"choice": i`` belongs to
+    choice ``i`` (absent: choice 0).
     """
 
     def __init__(self) -> None:
@@ -98,7 +111,9 @@ class Assembly:
             elif name == "logprobs":
                 target["logprobs"] = _join_logprobs(target["logprobs"], value)
             elif name == "extra":
-                target["extra"].update(copy_tree(value))
+                target["extra"] = _grow(target["extra"], value)
+            elif name == "info":
+                target["info"].update(copy_tree(value))
             else:
                 target[name] = copy_tree(value)
 
@@ -147,6 +162,40 @@ def _join_logprobs(before: Any, more: Any) -> Any:
             [*held, *value] if isinstance(held, list) and isinstance(value, list) else copy_tree(value)
         )
     return joined
+
+
+def _same_index(items: list[Any], item: Any) -> Any:
+    place = _index(item)
+    return None if place is None else next((held for held in items if _index(held) == place), None)
+
+
+def _index(item: Any) -> Any:
+    return cast("dict[str, Any]", item).get("index") if isinstance(item, dict) else None
+
+
+def _grow_list(items: list[Any], more: list[Any]) -> list[Any]:
+    for item in more:
+        held = _same_index(items, item)
+        if held is None:
+            items.append(copy_tree(item))
+        else:
+            _grow(held, item)
+    return items
+
+
+def _grow(before: Any, more: Any) -> Any:
+    """``before`` extended by ``more``; see `Assembly`. Texts under ``type``, ``id`` and ``format`` are set."""
+    if isinstance(before, dict) and isinstance(more, dict):
+        grown = cast("dict[str, Any]", before)
+        for name, value in cast("dict[str, Any]", more).items():
+            fixed = name in ("type", "id", "format") or grown.get(name) is None
+            grown[name] = copy_tree(value) if fixed else _grow(grown[name], value)
+        return grown
+    if isinstance(before, list) and isinstance(more, list):
+        return _grow_list(cast("list[Any]", before), cast("list[Any]", more))  # type: ignore[redundant-cast]
+    if isinstance(before, str) and isinstance(more, str):
+        return before + more
+    return cast("Any", before if more is None else copy_tree(more))
 
 
 def assemble(deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
