@@ -55,7 +55,7 @@ def test_who_decides_about_colour(
 def test_text_cannot_steer_the_terminal(text: str, shown: str) -> None:
     assert clean(text) == shown
     out = io.StringIO()
-    Screen(Settings(), out).line(text, (text, "bad"))
+    Screen(Settings(), out).line(text, ("bad", text))
     assert out.getvalue() == shown * 2 + "\n"
 
 
@@ -71,7 +71,7 @@ def test_a_wide_line_is_cut_on_a_terminal_and_whole_in_a_pipe(monkeypatch: pytes
 def test_styles_are_drawn_on_a_terminal_only() -> None:
     terminal, pipe = Terminal(), io.StringIO()
     for out in (terminal, pipe):
-        Screen(Settings(), out).line(("DIVERGED", "bad"), " call 1")
+        Screen(Settings(), out).line(("bad", "DIVERGED"), " call 1")
     assert pipe.getvalue() == "DIVERGED call 1\n"
     assert "\x1b[1;31mDIVERGED\x1b[0m call 1" in terminal.getvalue()
 
@@ -141,7 +141,7 @@ def test_rich_is_loaded_for_a_terminal_only() -> None:
     assert done.stderr == "False\n"
     parent, child = pty.openpty()
     try:
-        code = "from agentloom.cli.options import Settings; Settings().screen().line(('x', 'bad'))"
+        code = "from agentloom.cli.options import Settings; Settings().screen().line(('bad', 'x'))"
         env = os.environ | {"TERM": "xterm-256color"}
         subprocess.run([sys.executable, "-c", code], stdout=child, check=True, env=env)
         assert b"\x1b[1;31mx" in os.read(parent, 1000)

@@ -28,7 +28,9 @@ class Page:
         self.scratch = scratch
         self.pending: list[md.Block] = []
         self.printed: dict[int, str] = {}
-        keep = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
+        keep = {
+            name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))
+        }
         keep.pop("AGENTLOOM_STORE", None)
         keep.pop("FORCE_COLOR", None)
         tools = os.pathsep.join([str(Path(sys.executable).parent), keep.get("PATH", "")])
@@ -40,7 +42,9 @@ class Page:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, "utf-8")
         elif "output" in block.marks:
-            assert previous in self.pending, f"{block.place}: an output block follows the python block that prints it"
+            assert previous in self.pending, (
+                f"{block.place}: an output block follows the python block that prints it"
+            )
             self.flush()
             self.compare(block, block.text, self.printed[previous.line])
         elif block.lang == "python":
@@ -64,7 +68,9 @@ class Page:
         )  # fmt: skip
         assert done.returncode == 0, f"{todo[0].place}: exit {done.returncode}\n{done.stdout}{done.stderr}"
         for block in self.pending:
-            self.printed[block.line] = done.stdout.split(SEPARATOR.format(block.line) + "\n")[1].split("\x1e")[0]
+            self.printed[block.line] = done.stdout.split(SEPARATOR.format(block.line) + "\n")[1].split(
+                "\x1e"
+            )[0]
 
     def shell(self, command: str) -> str:
         done = subprocess.run(
@@ -120,7 +126,12 @@ def test_the_readme_has_the_two_commands_on_one_line_each() -> None:
 def test_links_between_pages_lead_somewhere() -> None:
     import re
 
-    for page in [*md.PAGES, md.ROOT / "CONTRIBUTING.md", md.ROOT / "CHANGELOG.md", *md.ROOT.glob("docs/adr/*.md")]:
+    for page in [
+        *md.PAGES,
+        md.ROOT / "CONTRIBUTING.md",
+        md.ROOT / "CHANGELOG.md",
+        *md.ROOT.glob("docs/adr/*.md"),
+    ]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.relative_to(md.ROOT)}: link to {target}"
 
@@ -132,7 +143,9 @@ class TestReadingBlocks:
         (block,) = md.blocks(self.PAGE, "<!-- file: a.py -->\n```python\nx = 1\n```\n")
         assert (block.marks, block.text, block.line) == ({"file": "a.py"}, "x = 1\n", 2)
 
-    @pytest.mark.parametrize("text", ["<!-- run: x -->\n```python\n```\n", "<!-- file: a -->\ntext\n", "```python\n"])
+    @pytest.mark.parametrize(
+        "text", ["<!-- run: x -->\n```python\n```\n", "<!-- file: a -->\ntext\n", "```python\n"]
+    )
     def test_what_makes_no_sense_is_refused(self, text: str) -> None:
         with pytest.raises(md.PageError):
             md.blocks(self.PAGE, text)

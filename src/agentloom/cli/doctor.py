@@ -245,9 +245,9 @@ def command(settings: Settings) -> int:
     styles = {"ok": "good", "info": "dim", "warn": "warn", "fail": "bad"}
     width = max(len(check.name) for check in found)
     for check in found:
-        screen.line((check.state.ljust(5), styles[check.state]), check.name.ljust(width + 2), check.detail)
+        screen.line((styles[check.state], check.state.ljust(5)), check.name.ljust(width + 2), check.detail)
         if check.next:
-            screen.line(" " * (width + 7), ("next: ", "strong"), check.next)
+            screen.line(" " * (width + 7), ("strong", "next: "), check.next)
     return Exit.ERROR if failed else Exit.OK
 
 

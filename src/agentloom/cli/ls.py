@@ -86,7 +86,7 @@ def command(
     for spans in _lines(rows):
         screen.line(*spans)
     if more:
-        screen.note(("more runs fit: --limit 0 shows all", "dim"))
+        screen.note(("dim", "more runs fit: --limit 0 shows all"))
     if not rows:
         asked = query != Query(limit=query.limit)
         screen.note("no run fits" if asked else "no runs yet: record one with `agentloom run script.py`")
@@ -115,11 +115,11 @@ def _lines(rows: Sequence[RunRow]) -> list[list[Span]]:
     widths = [max((len(cell[column]) for cell in cells), default=0) for column in range(5)]
     return [
         [
-            (cell[0].ljust(widths[0]), "name"),
+            ("name", cell[0].ljust(widths[0])),
             "  " + cell[1].ljust(widths[1]) + "  ",
-            (cell[2].ljust(widths[2]), _STYLES.get(row.status, "")),
+            (_STYLES.get(row.status, ""), cell[2].ljust(widths[2])),
             "  " + cell[3].ljust(widths[3]) + "  " + cell[4].ljust(widths[4]) + "  ",
-            (_extra(row), "dim"),
+            ("dim", _extra(row)),
         ]
         for row, cell in zip(rows, cells, strict=True)
     ]

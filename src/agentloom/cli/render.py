@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["STYLES", "Screen", "Span", "clean", "duration", "shorten", "size", "table", "wants_color"]
 
 Span = str | tuple[str, str]
-"""Text, or ``(text, style)`` with a style of ``STYLES``."""
+"""Text, or ``(style, text)`` with a style of ``STYLES``: the segments of ``agentloom.replay.text``."""
 
 STYLES: dict[str, str] = {
     "good": "green",
@@ -34,8 +34,12 @@ STYLES: dict[str, str] = {
     "dim": "dim",
     "strong": "bold",
     "name": "cyan",
-    "add": "green",
-    "remove": "red",
+    "label": "dim",
+    "path": "cyan",
+    "old": "red",
+    "old-part": "bold red reverse",
+    "new": "green",
+    "new-part": "bold green reverse",
 }
 """Names of styles that commands use, and what rich draws for them."""
 
@@ -141,10 +145,10 @@ class Screen:
         """One line of the result on stdout."""
         self._write(self._out, spans)
 
-    def lines(self, text: str) -> None:
-        """A text of several lines on stdout, each as it is."""
-        for line in text.splitlines():
-            self.line(line)
+    def lines(self, lines: Iterable[Sequence[Span]]) -> None:
+        """Several lines on stdout, such as a report renders them."""
+        for spans in lines:
+            self.line(*spans)
 
     def data(self, document: object) -> None:
         """The result of ``--json``: one JSON document on stdout, ASCII only."""
@@ -163,11 +167,11 @@ class Screen:
     def problem(self, message: str, hint: str | None) -> None:
         """``error: message`` and ``next: hint`` on stderr, never left out."""
         first, *rest = message.splitlines() or [""]
-        self._write(self._err, [("error: ", "bad"), first])
+        self._write(self._err, [("bad", "error: "), first])
         for line in rest:
             self._write(self._err, [line])
         if hint:
-            self._write(self._err, [("next: ", "strong"), hint])
+            self._write(self._err, [("strong", "next: "), hint])
 
     def error_text(self, text: str) -> None:
         """Lines on stderr as they are (a traceback, the JSON form of an error)."""
@@ -175,13 +179,13 @@ class Screen:
             self._write(self._err, [line])
 
     def _write(self, stream: TextIO, spans: Iterable[Span]) -> None:
-        parts = [(clean(span), "") if isinstance(span, str) else (clean(span[0]), span[1]) for span in spans]
+        parts = [("", clean(span)) if isinstance(span, str) else (span[0], clean(span[1])) for span in spans]
         if not wants_color(self.settings.color, stream):
-            stream.write("".join(text for text, _ in parts).rstrip() + "\n")
+            stream.write("".join(text for _, text in parts).rstrip() + "\n")
             return
         from rich.text import Text
 
-        text = Text.assemble(*((text, STYLES.get(style, "")) for text, style in parts))
+        text = Text.assemble(*((text, STYLES.get(style, "")) for style, text in parts))
         fits = stream is self._out and stream.isatty()
         self._console(stream).print(
             text, no_wrap=fits, overflow="ellipsis" if fits else "ignore", soft_wrap=not fits

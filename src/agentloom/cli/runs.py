@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agentloom.errors import RunNotFound
 from agentloom.store import read_file
 
 if TYPE_CHECKING:
@@ -41,12 +40,6 @@ def looks_like_a_file(ref: str) -> bool:
 def find(settings: Settings, ref: str) -> Found:
     """The trace that ``ref`` names. Raises ``RunNotFound``, ``AmbiguousRun``, ``StoreError``, ``FormatError``."""
     if looks_like_a_file(ref):
-        if not os.path.exists(ref):
-            raise RunNotFound(
-                f"no file {ref!r}",
-                hint="give a .loom or .loom.zst file that exists, or a run of `agentloom ls`",
-                ref=ref,
-            )
         return Found(read_file(ref), None, ref)
     store = settings.open_store()
     run = store.resolve(ref)

@@ -1,0 +1,189 @@
+"""Calls for people: which call a word means, and a call in one line."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from agentloom.cli.render import Span, duration
+from agentloom.errors import PayloadMissing, TargetError
+from agentloom.replay.text import show
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agentloom.format.values import Tree
+    from agentloom.replay.recording import RecordedCall, Recording
+
+__all__ = [
+    "RUN_PARTS",
+    "call_json",
+    "call_lines",
+    "find_call",
+    "or_missing",
+    "result_text",
+    "split_address",
+    "tokens",
+]
+
+RUN_PARTS = ("input", "output", "env", "code", "policy", "tags", "conversation")
+"""Payloads of the run itself, addressed like a call: ``show last output``."""
+
+
+def split_address(address: str) -> tuple[str, str | None]:
+    """``3:messages[0].content`` into call and field; a call id holds no colon, a field may."""
+    call, colon, field = address.partition(":")
+    return call, field if colon else None
+
+
+def find_call(recording: Recording, word: str) -> RecordedCall:
+    """The call that ``word`` means: its number from 1, its id, or the end of its id that fits no other.
+
+    Raises ``TargetError`` that names what is near.
+    """
+    calls = recording.calls
+    if word.isdecimal():
+        number = int(word)
+        if 1 <= number <= len(calls):
+            return calls[number - 1]
+        raise TargetError(
+            f"no call {number}: the run has {len(calls):,}",
+            hint=f"give 1 to {len(calls)}",
+            call=word,
+            calls=len(calls),
+        )
+    if word in recording.by_id:
+        return recording.by_id[word]
+    ends = [call for call in calls if call.id.endswith("/" + word)]
+    if len(ends) == 1:
+        return ends[0]
+    if ends:
+        found = ", ".join(call.id for call in ends[:5])
+        raise TargetError(
+            f"{word!r} is the end of {len(ends)} call ids: {found}", hint="give the whole id", call=word
+        )
+    near = difflib.get_close_matches(word, [call.id for call in calls[:5000]], n=3, cutoff=0.5)
+    raise TargetError(
+        f"no call {word!r} in this run",
+        hint=f"did you mean {', '.join(near)}?"
+        if near
+        else "give a number or an id that `agentloom show RUN` lists",
+        call=word,
+        nearest=near,
+    )
+
+
+def tokens(usage: dict[str, Tree] | None) -> str:
+    """``612+18 tok`` (input and output), ``?`` for what the provider did not say; empty without usage."""
+    if not usage:
+        return ""
+    given = [str(usage[name]) if name in usage else "?" for name in ("input", "output")]
+    return "" if given == ["?", "?"] else "+".join(given) + " tok"
+
+
+def result_text(recording: Recording, call: RecordedCall, width: int) -> str:
+    """What came of a call, in one line: its tool calls, its text, its value, its error, or why there is none."""
+    if call.status is None:
+        return "no outcome: the process ended in this call"
+    if call.status in ("cancelled", "closed"):
+        return "cancelled" if call.status == "cancelled" else "left early"
+    try:
+        tree = recording.outcome(call)
+    except PayloadMissing:
+        return "(erased)"
+    text = _model_text(tree, width) if call.type == "model" else None
+    if text is None:
+        text = show(tree, width)
+    if call.chunks:
+        text = f"{text} ({call.chunks} chunks)"
+    return text
+
+
+def call_lines(recording: Recording, calls: Sequence[RecordedCall], width: int) -> list[list[Span]]:
+    """One line for each call: number, type, name, what came of it, tokens or time, place."""
+    if not calls:
+        return []
+    files = {_file(call.src) for call in recording.calls}
+    number = len(str(calls[-1].index))
+    kind = max(len(call.type) for call in calls)
+    name = min(24, max(len(call.name) for call in calls))
+    lines: list[list[Span]] = []
+    for call in calls:
+        cost = tokens(call.usage) or (duration(call.dur) if call.dur is not None else "")
+        place = call.src.split(" ")[0] if len(files) > 1 else ":" + call.src.split(" ")[0].rpartition(":")[2]
+        place = "" if "?" in call.src else place
+        mark = f"{(call.effect or '').upper()} " if call.effect == "write" else ""
+        room = max(16, width - number - kind - name - len(mark) - len(cost) - len(place) - 14)
+        text = result_text(recording, call, room)
+        style = "bad" if call.status == "error" else "warn" if call.status != "ok" else ""
+        lines.append(
+            [
+                ("dim", f"{call.index:>{number + 1}} "),
+                f"{call.type.ljust(kind)}  ",
+                ("name", f"{call.name[:name].ljust(name)}  "),
+                ("warn", mark),
+                (style, f"-> {text}".ljust(room + 3)),
+                ("dim", f"  {cost:>10}  {place}"),
+            ]
+        )
+    return lines
+
+
+def call_json(recording: Recording, call: RecordedCall, *, payloads: bool = False) -> dict[str, object]:
+    """A call as ``--json`` shows it; with ``payloads`` also request, outcome and chunks as tagged trees."""
+    facts: dict[str, object] = {
+        "call": call.index,
+        "id": call.id,
+        "type": call.type,
+        "name": call.name,
+        "status": call.status,
+        "effect": call.effect,
+        "place": call.src,
+        "parent": call.parent,
+        "attempt": call.attempt,
+        "key": call.key,
+        "profile": call.profile,
+        "usage": call.usage,
+        "chunks": call.chunks,
+        "vt_ns": call.vt,
+        "duration_ns": call.dur,
+    }
+    if payloads:
+        facts["request"] = or_missing(lambda: recording.request(call))
+        facts["outcome"] = or_missing(lambda: recording.outcome(call))
+        facts["chunk_values"] = or_missing(lambda: list(recording.chunks_of(call)))
+    return facts
+
+
+def or_missing(read: Callable[[], object]) -> object:
+    """What ``read`` gives, or ``{"missing": why}`` where the payload was erased or lost."""
+    try:
+        return read()
+    except PayloadMissing as error:
+        return {"missing": error.message}
+
+
+def _file(src: str) -> str:
+    return src.split(" ", maxsplit=1)[0].rpartition(":")[0]
+
+
+def _model_text(tree: Tree, width: int) -> str | None:
+    """An answer's tool calls as ``name(arguments)``, else its text; None where the outcome is no answer."""
+    if not isinstance(tree, dict):
+        return None
+    called = tree.get("tool_calls")
+    if isinstance(called, list) and called:
+        return _called(called, width)
+    content = tree.get("content")
+    return show(content, width) if isinstance(content, str) else None
+
+
+def _called(called: list[Tree], width: int) -> str:
+    """``lookup_order({"id": 812}), notify({})``: tool calls in the OpenAI form."""
+    parts: list[str] = []
+    for item in called:
+        body = item.get("function") if isinstance(item, dict) else None
+        if isinstance(body, dict):
+            parts.append(f"{body.get('name')}({body.get('arguments') or ''})")
+    text = show(", ".join(parts), width + 2)
+    return text[1:-1] if text.endswith('"') else text[1:]

@@ -1,0 +1,307 @@
+"""``agentloom show RUN [CALL[:FIELD]]``: read a run, a call, a field."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from agentloom.cli.calls import RUN_PARTS, call_json, call_lines, find_call, or_missing, split_address, tokens
+from agentloom.cli.fieldpath import pick
+from agentloom.cli.options import Settings, common
+from agentloom.cli.render import Screen, Span, duration
+from agentloom.cli.runs import Found, find, short
+from agentloom.errors import PayloadMissing, TargetError
+from agentloom.format.journal import Journal
+from agentloom.replay.recording import RecordedCall, Recording
+from agentloom.replay.text import show as brief
+
+if TYPE_CHECKING:
+    from agentloom.format.values import Tree
+
+__all__ = ["command"]
+
+LIMIT = 1200
+"""Characters of the short form of a run, whatever its size (all calls with ``--all``)."""
+
+_FIRST = 8  # calls that the short form begins with, when not all fit
+
+
+@click.command(short_help="Read a run, a call or a field.")
+@click.argument("run")
+@click.argument("call", required=False)
+@click.option("--all", "everything", is_flag=True, help="Every call, and whole requests and outcomes.")
+@common
+def command(settings: Settings, run: str, call: str | None, *, everything: bool) -> None:
+    """Read RUN: its calls in order; or one CALL of it, by number or id; or a field, as CALL:FIELD.
+
+    \b
+    agentloom show last
+    agentloom show last 3
+    agentloom show last 3:messages[0].content
+    agentloom show last output        also: input env code policy tags conversation
+    """
+    found = find(settings, run)
+    recording = Recording.from_journal(Journal.parse(found.data))
+    screen = settings.screen()
+    if call is None:
+        _run(screen, recording, found, everything=everything or bool(settings.verbosity))
+        return
+    word, field = split_address(call)
+    if word in RUN_PARTS:
+        tree = recording.output() if word == "output" else recording.payload(word)
+        _value(screen, pick(tree, field or ""))
+        return
+    one = find_call(recording, word)
+    if field is not None:
+        _value(screen, _field(recording, one, field))
+    elif screen.json:
+        screen.data(call_json(recording, one, payloads=True))
+    else:
+        _call(screen, recording, one, everything=everything or bool(settings.verbosity))
+
+
+def _field(recording: Recording, call: RecordedCall, field: str) -> Tree:
+    """A field of the call: of its ``request`` or ``outcome`` where it begins so, else of whichever has it."""
+    sides = {"request": lambda: recording.request(call), "outcome": lambda: recording.outcome(call)}
+    head = field.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
+    if head in sides:
+        return pick(sides[head](), field[len(head) :])
+    try:
+        return pick(recording.request(call), field)
+    except TargetError:
+        if call.value is None:
+            raise
+        try:
+            return pick(recording.outcome(call), field)
+        except TargetError as missing:
+            raise TargetError(
+                f"call {call.index} has no field {field!r}, neither in its request nor in its outcome",
+                hint=f"see its fields: agentloom show RUN {call.index}",
+                field=field,
+                call=call.id,
+            ) from missing
+
+
+def _value(screen: Screen, tree: Tree) -> None:
+    """A value whole: a text as it is, everything else as JSON."""
+    if screen.json or not isinstance(tree, str):
+        screen.data(tree)
+    else:
+        for line in tree.split("\n"):
+            screen.line(line)
+
+
+def _run(screen: Screen, recording: Recording, found: Found, *, everything: bool) -> None:
+    if screen.json:
+        screen.data(_run_json(recording, found))
+        return
+    calls = recording.calls
+    lines = [_header(recording)]
+    if everything:
+        lines += call_lines(recording, calls, screen.width) + _tail(recording)
+    else:
+        lines += _fitting(recording, screen.width)
+    screen.lines(lines)
+    if recording.journal.torn:
+        screen.note(
+            ("warn", "torn: "),
+            f"{recording.journal.torn:,} bytes of an unfinished last line are left out (a crash)",
+        )
+
+
+def _fitting(recording: Recording, width: int) -> list[list[Span]]:
+    """The calls and the tail in at most ``LIMIT`` characters: the first and the last calls where not all fit."""
+    calls, width = recording.calls, min(width, 100)
+    tail = _tail(recording)
+    room = LIMIT - _length([_header(recording)]) - _length(tail) - 80
+    if len(calls) <= 2 * _FIRST + 8:
+        lines = call_lines(recording, calls, width)
+        if _length(lines) <= room:
+            return lines + tail
+    for first in range(_FIRST, 0, -1):
+        last = max(1, first // 2)
+        if first + last >= len(calls):
+            continue
+        lines = call_lines(recording, [*calls[:first], *calls[-last:]], width)
+        if _length(lines) <= room or first == 1:
+            hidden = calls[first : len(calls) - last]
+            errors = sum(call.status == "error" for call in hidden)
+            text = (
+                f"    ... {len(hidden):,} calls more"
+                + (f", {errors:,} of them errors" if errors else "")
+                + ": --all"
+            )
+            return [*lines[:first], [("dim", text)], *lines[first:], *tail]
+    return call_lines(recording, calls, width) + tail
+
+
+def _length(lines: list[list[Span]]) -> int:
+    return sum(sum(len(s) if isinstance(s, str) else len(s[1]) for s in spans) + 1 for spans in lines)
+
+
+def _header(recording: Recording) -> list[Span]:
+    status = {None: "no end", "completed": "ok"}.get(recording.status, recording.status or "")
+    facts = [_plural(len(recording.calls), "call")]
+    span = _span(recording)
+    if span is not None:
+        facts.append(duration(span))
+    used = [call.usage for call in recording.calls if call.usage]
+    if used:
+        total = {side: sum(cast(int, usage.get(side, 0)) for usage in used) for side in ("input", "output")}
+        facts.append(tokens(cast("dict[str, Tree]", total)))
+    return [
+        ("name", short(recording.run)),
+        f"  {recording.agent}{_input(recording)}  ",
+        ("good" if status == "ok" else "bad", status),
+        ("dim", "  " + "  ".join(facts)),
+    ]
+
+
+def _input(recording: Recording) -> str:
+    """The input as the call of the agent would read: ``("refund order 812")``."""
+    try:
+        tree = recording.payload("input")
+    except PayloadMissing:
+        return "(erased)"
+    if isinstance(tree, dict) and set(tree) == {"args", "kwargs"}:
+        args, kwargs = tree["args"], tree["kwargs"]
+        parts = [brief(item, 40) for item in args] if isinstance(args, list) else []
+        parts += (
+            [f"{key}={brief(item, 30)}" for key, item in kwargs.items()] if isinstance(kwargs, dict) else []
+        )
+        return f"({', '.join(parts[:4])}{', ...' if len(parts) > 4 else ''})"
+    return f" {brief(tree, 60)}"
+
+
+def _span(recording: Recording) -> int | None:
+    """Wall time from start to end in nanoseconds, where the run has ended."""
+    if recording.end is None:
+        return None
+    return max(0, cast(int, recording.end["at"]) - cast(int, recording.start["at"]))
+
+
+def _tail(recording: Recording) -> list[list[Span]]:
+    """What comes after the calls: gaps, flags and notes, the output."""
+    lines: list[list[Span]] = [
+        [("warn", "gap"), f"  not replayable past entry {gap['seq']}: {gap.get('why', 'unknown')}"]
+        for gap in recording.gaps[:3]
+    ]
+    for mark in recording.marks:
+        if mark["kind"] in ("flag", "note") and len(lines) < 6:
+            value = (
+                or_missing(lambda mark=mark: recording.journal.tree(cast(str, mark["val"])))
+                if "val" in mark
+                else None
+            )
+            lines.append([("strong", str(mark["kind"])), f"  {brief(cast('Tree', value), 80)}"])
+    if recording.end is None:
+        lines.append([("warn", "no end"), "  the run is going on, or its process died"])
+    else:
+        name = "error" if "err" in recording.end else "output"
+        output = or_missing(recording.output)
+        lines.append([("bad" if name == "error" else "strong", name), f"  {brief(cast('Tree', output), 90)}"])
+    return lines
+
+
+def _run_json(recording: Recording, found: Found) -> dict[str, object]:
+    start = recording.start
+    return {
+        "run": recording.run,
+        "file": found.path,
+        "agent": recording.agent,
+        "entry": recording.entry,
+        "status": recording.status,
+        "started_ns": start["at"],
+        "duration_ns": _span(recording),
+        "seed": recording.seed,
+        "head": recording.journal.head,
+        "torn_bytes": recording.journal.torn,
+        "tags": or_missing(lambda: recording.payload("tags")),
+        "conversation": or_missing(lambda: recording.payload("conversation")),
+        "input": or_missing(lambda: recording.payload("input")),
+        "output": or_missing(recording.output),
+        "calls": [call_json(recording, call) for call in recording.calls],
+        "gaps": recording.gaps,
+        "marks": recording.marks,
+    }
+
+
+def _call(screen: Screen, recording: Recording, call: RecordedCall, *, everything: bool) -> None:
+    status = call.status or "no outcome"
+    head: list[Span] = [
+        f"call {call.index} of {len(recording.calls)}  {call.type} ",
+        ("name", call.name),
+        f"  {call.id}  ",
+        ("good" if status == "ok" else "bad", status),
+    ]
+    if call.effect:
+        head.append(f"  {call.effect}")
+    if call.attempt > 1:
+        head.append(f"  attempt {call.attempt}")
+    screen.line(*head)
+    facts = [("made at", call.src), ("key", f"{call.key}  profile {call.profile}")]
+    if call.parent:
+        facts.append(("parent", call.parent))
+    timing = [f"at {duration(call.vt)} of the run"] if call.status else []
+    if call.dur is not None:
+        timing.append(f"took {duration(call.dur)}")
+    if call.chunks:
+        timing.append(_plural(call.chunks, "chunk"))
+    if timing:
+        facts.append(("outcome", ", ".join(timing)))
+    if call.usage:
+        facts.append(("usage", ", ".join(f"{name} {count}" for name, count in call.usage.items())))
+    for name, text in facts:
+        screen.line(("dim", f"  {name:8}"), f" {text}")
+    _payload(screen, "request", or_missing(lambda: recording.request(call)), everything=everything)
+    if call.status in ("ok", "error"):
+        outcome = or_missing(lambda: recording.outcome(call))
+        _payload(screen, "outcome", outcome, everything=everything)
+        if outcome is None and call.chunks:
+            _payload(
+                screen, "chunks", or_missing(lambda: list(recording.chunks_of(call))), everything=everything
+            )
+
+
+def _payload(screen: Screen, name: str, value: object, *, everything: bool) -> None:
+    tree = cast("Tree", value)
+    screen.line(("strong", name))
+    if everything:
+        for line in json.dumps(tree, indent=2, ensure_ascii=False).split("\n"):
+            screen.line("  " + line)
+        return
+    width = min(screen.width, 120) - 4
+    rows = (
+        list(tree.items())
+        if isinstance(tree, dict)
+        else list(enumerate(tree))
+        if isinstance(tree, list)
+        else []
+    )
+    if not rows or (isinstance(tree, dict) and next(iter(tree)).startswith("$")):
+        screen.line("  " + brief(tree, width))
+        return
+    for key, item in rows[:20]:
+        if isinstance(item, list) and item and isinstance(item[0], dict):
+            _items(screen, str(key), item, width)
+        else:
+            screen.line(("path", f"  {key}"), f"  {brief(item, max(20, width - len(str(key))))}")
+    if len(rows) > 20:
+        screen.line(("dim", f"  ... {len(rows) - 20} more: --all"))
+
+
+def _items(screen: Screen, key: str, items: list[Tree], width: int) -> None:
+    """A list of mappings (messages, tools): one line each, the first two and the last three where there are many."""
+    shown = range(len(items)) if len(items) <= 6 else [0, 1, *range(len(items) - 3, len(items))]
+    last = -1
+    for index in shown:
+        if index != last + 1:
+            screen.line(("dim", f"  ... {index - last - 1} more: --all"))
+        screen.line(("path", f"  {key}[{index}]"), f"  {brief(items[index], max(20, width - len(key) - 6))}")
+        last = index
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
