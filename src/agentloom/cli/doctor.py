@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-import agentloom
 from agentloom._version import __version__
 from agentloom.cli.exits import Exit
 from agentloom.cli.options import Settings, common
@@ -252,7 +251,7 @@ def command(settings: Settings) -> int:
 
 
 def _where() -> str:
-    return str(Path(agentloom.__file__ or "?").parent)
+    return str(Path(__file__).parents[1])
 
 
 def _store_folder(settings: Settings) -> Path:
