@@ -1,0 +1,275 @@
+"""Profiles: which fields of a request decide the answer, which are only noted, and which are never written.
+
+Each API has a profile with a version in its name (``agentloom.model/1``); the name is kept in the trace, so a rule is
+never changed under an old name. ``key`` fields are load-bearing; ``noted`` ones are recorded and reported when they
+differ, and are never a miss; ``secret`` ones are not written. A field that a profile does not know is a key field, for
+a wrong answer is worse than a miss, and is named once in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from agentloom.errors import NotSupported
+
+__all__ = ["Profile", "Split", "get", "plain_url", "register", "rename_ids", "split", "with_secrets"]
+
+_log = logging.getLogger("agentloom.profiles")
+_named: set[tuple[str, str]] = set()
+
+_SECRET_NAME = re.compile(
+    r"(^|[-_.])(key|apikey|token|secret|password|passwd|sig|signature|credential|credentials|auth|authorization"
+    r"|cookie)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The rule of one API. ``key`` None: every field that is not named otherwise is load-bearing.
+
+    ``scrub`` gives, for a field, a function that returns its value without the secrets in it (the very same object
+    when there are none).
+    """
+
+    name: str
+    key: frozenset[str] | None = None
+    noted: frozenset[str] = frozenset()
+    secret: frozenset[str] = frozenset()
+    scrub: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict[str, Callable[[Any], Any]])
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A request taken apart. Values are those of the request, not copies, except where a secret was taken out.
+
+    ``secret_paths`` names what was left out (``api_key``, ``headers.authorization``); ``unknown`` the fields that the
+    profile does not know, which are in ``key``.
+    """
+
+    key: dict[str, Any]
+    noted: dict[str, Any]
+    secret_paths: list[str]
+    unknown: list[str]
+
+
+def _headers(value: Any) -> Any:
+    """Headers or query fields without those that hold credentials."""
+    if not isinstance(value, Mapping):
+        return value
+    fields = cast("Mapping[Any, Any]", value)
+    if not any(_SECRET_NAME.search(str(name)) for name in fields):
+        return value
+    return {name: one for name, one in fields.items() if not _SECRET_NAME.search(str(name))}
+
+
+def plain_url(value: Any) -> Any:
+    """An address without a user, a password and the values of query fields that look like credentials."""
+    if not isinstance(value, str):
+        return value
+    parts = urlsplit(value)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    secret = any(_SECRET_NAME.search(name) for name, _ in pairs)
+    if "@" not in parts.netloc and not secret:
+        return value
+    query = parts.query
+    if secret:
+        query = urlencode([(name, "***" if _SECRET_NAME.search(name) else one) for name, one in pairs])
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, query, parts.fragment))
+
+
+_CHAT_KEY = frozenset(
+    [
+        "model",
+        "messages",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "functions",
+        "function_call",
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "max_tokens",
+        "max_completion_tokens",
+        "stop",
+        "seed",
+        "n",
+        "logprobs",
+        "top_logprobs",
+        "logit_bias",
+        "frequency_penalty",
+        "presence_penalty",
+        "repetition_penalty",
+        "response_format",
+        "reasoning",
+        "reasoning_effort",
+        "verbosity",
+        "modalities",
+        "audio",
+        "prediction",
+        "web_search_options",
+        "stream",
+        # A stream with other options brings other chunks.
+        "stream_options",
+    ]
+)
+_CHAT_NOTED = frozenset(
+    [
+        "user",
+        "metadata",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "prompt_cache_options",
+        "service_tier",
+        "store",
+    ]
+)
+_MODEL_KEY = frozenset(["system", "thinking", "output_config", "extra_body", "extra_query"])
+# The same request through another gateway, port or client setting asks for the same answer.
+_MODEL_NOTED = frozenset(["base_url", "api_key_env", "timeout", "max_retries", "extra_headers"])
+
+_PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("plain/1"),
+        Profile("tool/1"),
+        Profile("openai.chat/1", key=_CHAT_KEY, noted=_CHAT_NOTED, secret=frozenset(["api_key"])),
+        Profile(
+            "agentloom.model/1",
+            key=_CHAT_KEY | _MODEL_KEY,
+            noted=_CHAT_NOTED | _MODEL_NOTED,
+            secret=frozenset(["api_key"]),
+            scrub={"extra_headers": _headers, "extra_query": _headers, "base_url": plain_url},
+        ),
+        Profile(
+            "http/1",
+            key=frozenset(
+                ["method", "url", "params", "json", "text", "bytes", "content", "data", "files", "form"]
+            ),
+            noted=frozenset(["headers", "timeout", "follow_redirects", "verify"]),
+            secret=frozenset(["auth", "cookies", "cert"]),
+            scrub={"headers": _headers, "params": _headers, "url": plain_url},
+        ),
+    )
+}
+
+
+def register(profile: Profile) -> None:
+    """Add a profile of one's own, under a name of its own (``my.api/1``). NotSupported when the name is taken."""
+    held = _PROFILES.get(profile.name)
+    if held is not None and held != profile:
+        raise NotSupported(
+            f"the profile {profile.name} exists and traces depend on it",
+            hint="give the changed rule a new version in its name",
+            profile=profile.name,
+        )
+    _PROFILES[profile.name] = profile
+
+
+def get(name: str) -> Profile:
+    """The profile of that name. NotSupported for a name that this version and this program do not know."""
+    profile = _PROFILES.get(name)
+    if profile is None:
+        known = ", ".join(sorted(_PROFILES))
+        raise NotSupported(
+            f"there is no profile {name!r}; known: {known}",
+            hint="the trace may be of a newer agentloom, or its program registers the profile: upgrade, or import it",
+            profile=name,
+        )
+    return profile
+
+
+def split(profile_name: str, request: Mapping[str, Any]) -> Split:
+    """Take a request apart by the profile of that name, field order kept. Touches no value that has no secret in it."""
+    profile = get(profile_name)
+    key: dict[str, Any] = {}
+    noted: dict[str, Any] = {}
+    secrets: list[str] = []
+    unknown: list[str] = []
+    for name, value in request.items():
+        if name in profile.secret:
+            secrets.append(name)
+            continue
+        clean = value
+        if name in profile.scrub:
+            clean = profile.scrub[name](value)
+            if clean is not value:
+                secrets += _missing(name, value, clean)
+        if name in profile.noted:
+            noted[name] = clean
+            continue
+        if profile.key is not None and name not in profile.key:
+            unknown.append(name)
+            _name_once(profile_name, name)
+        key[name] = clean
+    return Split(key, noted, secrets, unknown)
+
+
+def _missing(name: str, before: object, after: object) -> list[str]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        left = cast("Mapping[str, Any]", after)
+        return [f"{name}.{field}" for field in cast("Mapping[str, Any]", before) if field not in left]
+    return [name]
+
+
+def _name_once(profile: str, name: str) -> None:
+    if (profile, name) not in _named:
+        _named.add((profile, name))
+        _log.warning("profile %s does not know the field %r: it counts as load-bearing", profile, name)
+
+
+def with_secrets(
+    profile_name: str, request: Mapping[str, Any], recorded: Mapping[str, Any]
+) -> dict[str, Any]:
+    """``recorded`` (a request as written) with the secrets of ``request`` (as made) put back, for performing it."""
+    profile = get(profile_name)
+    whole: dict[str, Any] = dict(recorded)
+    for name, value in request.items():
+        if name in profile.secret:
+            whole[name] = value
+        elif name in profile.scrub and profile.scrub[name](value) is not value:
+            whole[name] = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
+    return whole
+
+
+_ID_FIELDS = frozenset(["id", "tool_call_id", "tool_use_id", "call_id"])
+# Ids as providers and frameworks mint them: a short prefix and a random part, or a UUID.
+_MINTED = re.compile(
+    r"^(?:(?:call|toolu|tool|msg|run|chatcmpl|fc|rs|resp|srvtoolu|lc_run)[-_]+[A-Za-z0-9_-]{6,}"
+    r"|(?:[a-z_]+-+)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$"
+)
+
+
+def rename_ids(tree: Any) -> Any:
+    """``tree`` with minted ids under id fields renamed by first appearance (``id:1``, ``id:2``, ...), pairs kept.
+
+    Not part of any version 1 profile: adapters of frameworks that stamp fresh ids on every run use it in profiles of
+    their own. Parts without such ids are shared with the tree given, which is not changed.
+    """
+    return _rename(tree, {})
+
+
+def _rename(tree: Any, names: dict[str, str]) -> Any:
+    if isinstance(tree, dict):
+        fields = cast("dict[str, Any]", tree)
+        renamed = {name: _renamed(name, value, names) for name, value in fields.items()}
+        return renamed if any(renamed[name] is not value for name, value in fields.items()) else fields
+    if isinstance(tree, list):
+        items = cast("list[Any]", tree)  # type: ignore[redundant-cast]
+        made = [_rename(item, names) for item in items]
+        return made if any(new is not old for new, old in zip(made, items, strict=True)) else items
+    return tree
+
+
+def _renamed(name: str, value: Any, names: dict[str, str]) -> Any:
+    if name in _ID_FIELDS and isinstance(value, str) and _MINTED.match(value):
+        return names.setdefault(value, f"id:{len(names) + 1}")
+    return _rename(value, names)
