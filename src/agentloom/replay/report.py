@@ -82,7 +82,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The first divergence. ``last`` closes a range of calls (reordered); ``sequences`` are its two orders."""
+    """The first divergence. ``last`` closes a range of calls (reordered); ``sequences`` are its two orders.
+
+    ``reason`` is a word for machines, finer than the class (``docs/report-json.md``).
+    """
 
     cls: FindingClass
     call: CallRef | None
@@ -90,6 +93,7 @@ class Finding:
     comparison: Comparison | None = None
     last: int | None = None
     sequences: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ class Report:
             "agent": self.agent,
             "verdict": self.verdict,
             "class": finding.cls if finding else None,
+            "reason": (finding.reason or None) if finding else None,
             "message": finding.message if finding else None,
             "call": finding.call.to_json() if finding and finding.call else None,
             "last_index": finding.last if finding else None,

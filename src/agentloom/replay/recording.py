@@ -1,0 +1,327 @@
+"""A parsed trace as a replay reads it: calls by id, and every step of the run in one order.
+
+A step is anything that must happen again at the same point: a request, a delivery (outcome, chunk, timer,
+cancellation), a call that the agent ended itself, a deterministic result. Payloads are resolved when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from agentloom.errors import FormatError, NotSupported, PayloadMissing
+from agentloom.format.journal import Journal
+from agentloom.format.values import Tree
+from agentloom.replay.cause import CodeFacts
+from agentloom.replay.code import ModuleSource
+
+__all__ = ["RecordedCall", "Recording", "Step"]
+
+StepKind = Literal["request", "outcome", "chunk", "timer", "cancel", "left", "state"]
+_PASSIVE = frozenset(("note", "flag", "tag", "gap", "erase", "seal", "index", "segment", "rehash"))
+_LATER = frozenset(("suspend", "answer", "resume", "retract"))
+
+
+@dataclass(slots=True, eq=False)
+class RecordedCall:
+    """One recorded host call. ``index`` counts requests from 1; ``status`` is None where the run died in the call."""
+
+    index: int
+    id: str
+    type: str
+    name: str
+    key: str
+    profile: str
+    req: str
+    src: str
+    parent: str | None
+    effect: str | None
+    attempt: int
+    seq: int
+    status: str | None = None
+    value: str | None = None
+    usage: dict[str, Tree] | None = None
+    dur: int | None = None
+    vt: int = 0
+    chunks: int = 0
+    left: bool = False  # ended by the agent itself: cancelled, left early, or a child agent's result
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One thing that happened. ``vt`` is virtual time in nanoseconds; ``payload`` a blob id.
+
+    ``left``: the agent ended the call itself (its status says how). A chunk is item ``item`` of its payload.
+    """
+
+    kind: StepKind
+    seq: int
+    call: RecordedCall | None = None
+    d: int | None = None
+    vt: int = 0
+    payload: str | None = None
+    item: int = 0
+    offset: int = 0
+    fields: dict[str, Tree] | None = None
+    used: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Recording:
+    """A run's recording. ``nonce`` is None where a payload was erased: then keys cannot be recomputed."""
+
+    journal: Journal
+    start: dict[str, Tree]
+    calls: list[RecordedCall]
+    by_id: dict[str, RecordedCall]
+    steps: list[Step]
+    end: dict[str, Tree] | None
+    nonce: bytes | None
+    unsupported: list[tuple[int, str]] = field(default_factory=lambda: list[tuple[int, str]]())
+    gaps: list[dict[str, Tree]] = field(default_factory=lambda: list[dict[str, Tree]]())
+    marks: list[dict[str, Tree]] = field(default_factory=lambda: list[dict[str, Tree]]())
+    _batch: tuple[str, list[Tree]] = ("", [])
+
+    @classmethod
+    def from_journal(cls, journal: Journal) -> Recording:
+        """Read the entries once. Raises ``FormatError`` where the journal does not begin with a start entry."""
+        return _Reader(journal).read()
+
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return str(self.start["run"])
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return str(self.start["agent"])
+
+    @property
+    def entry(self) -> str:
+        """Where the agent is defined: ``module:qualname``."""
+        return str(self.start["entry"])
+
+    @property
+    def seed(self) -> int | None:
+        """The run's seed, if it was given one."""
+        return cast("int | None", self.start.get("seed"))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the run ended; False where its process died."""
+        return self.end is not None
+
+    @property
+    def status(self) -> str | None:
+        """``completed``, ``failed`` or ``cancelled``; None where the process died."""
+        return None if self.end is None else str(self.end["status"])
+
+    def payload(self, name: str) -> Tree:
+        """A payload of the start entry (``code``, ``env``, ``input``, ...), or None where the run has none."""
+        blob = self.start.get(name)
+        return None if blob is None else self.tree(cast(str, blob), f"the run's {name}")
+
+    def output(self) -> Tree:
+        """The output, or the error tree of a failed run."""
+        if self.end is None:
+            return None
+        blob = self.end.get("val", self.end.get("err"))
+        return None if blob is None else self.tree(cast(str, blob), "the run's output")
+
+    def request(self, call: RecordedCall) -> dict[str, Tree]:
+        """The request as written."""
+        return cast("dict[str, Tree]", self.tree(call.req, f"the request of call {call.index} ({call.id})", call))
+
+    def outcome(self, call: RecordedCall) -> Tree:
+        """The value or the error tree of a call; None where it has none."""
+        if call.value is None:
+            return None
+        return self.tree(call.value, f"the outcome of call {call.index} ({call.id})", call)
+
+    def chunk(self, step: Step) -> Tree:
+        """The value of a chunk step."""
+        blob = cast(str, step.payload)
+        if self._batch[0] != blob:  # a batch holds many chunks; the last one is kept
+            call = cast(RecordedCall, step.call)
+            what = f"chunks of call {call.index} ({call.id})"
+            self._batch = (blob, cast("list[Tree]", self.tree(blob, what, call)))
+        return self._batch[1][step.item]
+
+    def chunks_of(self, call: RecordedCall) -> Iterator[Tree]:
+        """All chunks of a streamed call, in order."""
+        for step in self.steps:
+            if step.kind == "chunk" and step.call is call:
+                yield self.chunk(step)
+
+    def tree(self, blob: str, what: str, call: RecordedCall | None = None) -> Tree:
+        """A payload's tree. Raises ``PayloadMissing`` that names ``what``, the call and the blob."""
+        try:
+            return self.journal.tree(blob)
+        except PayloadMissing as missing:
+            raise PayloadMissing(
+                f"{what} is no longer in the trace (payload {blob})",
+                hint="it was erased or lost; this call cannot be replayed, everything before it can",
+                call=call.id if call else None,
+                index=call.index if call else None,
+                blob=blob,
+            ) from missing
+
+    def code_facts(self) -> CodeFacts:
+        """Sources, revision, packages and interpreter as recorded; what was erased or never kept is left empty."""
+        try:
+            code, env = self.payload("code"), self.payload("env")
+        except PayloadMissing:
+            return CodeFacts()
+        return facts_of(code, env)
+
+    def replayable(self) -> None:
+        """Raise ``NotSupported`` or ``FormatError`` where the trace holds entries that this version cannot replay."""
+        for seq, kind in self.unsupported:
+            if kind in _LATER:
+                raise NotSupported(
+                    f"this version cannot replay a run with a {kind!r} entry (entry {seq})",
+                    hint="show and verify work; use a newer agentloom to replay it",
+                    entry=seq,
+                )
+            raise FormatError(
+                "unknown-entry",
+                f"entry {seq} is of the unknown kind {kind!r} and may change what replay must do",
+                hint="use a newer agentloom to replay this trace",
+                entry=seq,
+            )
+
+
+def facts_of(code: Tree, env: Tree) -> CodeFacts:
+    """``CodeFacts`` from the trees of a start entry's ``code`` and ``env`` payloads."""
+    code_map = code if isinstance(code, dict) else {}
+    env_map = env if isinstance(env, dict) else {}
+    modules: dict[str, ModuleSource] = {}
+    recorded = code_map.get("modules")
+    for name, item in recorded.items() if isinstance(recorded, dict) else ():
+        if isinstance(item, dict) and isinstance(item.get("source"), str):
+            modules[name] = ModuleSource(cast(str, item["source"]), str(item.get("file") or name))
+    packages: dict[str, str] = {}
+    listed = code_map.get("packages")
+    for item in listed if isinstance(listed, list) else ():
+        name, _, version = str(item).partition("==")
+        packages[name] = version
+    interpreter = {
+        name: str(env_map[name]) for name in ("python", "implementation", "machine") if env_map.get(name)
+    }
+    return CodeFacts(modules, _revision(code_map.get("vcs")), packages, interpreter)
+
+
+def _revision(vcs: Tree) -> str:
+    if not isinstance(vcs, dict) or not isinstance(vcs.get("commit"), str):
+        return ""
+    return cast(str, vcs["commit"])[:7] + ("+changes" if vcs.get("dirty") else "")
+
+
+class _Reader:
+    """One pass over the entries."""
+
+    def __init__(self, journal: Journal) -> None:
+        entries = journal.entries
+        if not entries or entries[0].get("kind") != "start":
+            raise FormatError("no-start", "the trace does not begin with a start entry", line=1)
+        self.out = Recording(journal, entries[0], [], {}, [], None, journal.nonce)
+        self._chunks: list[Step] = []
+        self._handlers = {
+            "request": self._request,
+            "outcome": self._outcome,
+            "chunks": self._chunk_batch,
+            "timer": self._timer,
+            "cancel": self._cancel,
+            "state": self._state,
+            "end": self._end,
+        }
+
+    def read(self) -> Recording:
+        out, handlers = self.out, self._handlers
+        for entry in out.journal.entries[1:]:
+            kind = cast(str, entry["kind"])
+            handler = handlers.get(kind)
+            if self._chunks and kind != "chunks":
+                self._flush()
+            if handler is not None:
+                handler(entry)
+            elif kind == "gap":
+                out.gaps.append(entry)
+            elif kind in _PASSIVE:
+                out.marks.append(entry)
+            else:
+                out.unsupported.append((cast(int, entry["seq"]), kind))
+        self._flush()
+        return out
+
+    def _flush(self) -> None:
+        """Chunks of several calls may be written in batches of one call each; delivery numbers give their order."""
+        self._chunks.sort(key=lambda step: step.d or 0)
+        self.out.steps += self._chunks
+        self._chunks = []
+
+    def _request(self, entry: dict[str, Tree]) -> None:
+        out = self.out
+        call = RecordedCall(
+            len(out.calls) + 1,
+            cast(str, entry["call"]),
+            cast(str, entry["type"]),
+            cast(str, entry["name"]),
+            cast(str, entry["key"]),
+            cast(str, entry["profile"]),
+            cast(str, entry["req"]),
+            cast(str, entry.get("src", "")),
+            cast("str | None", entry.get("parent")),
+            cast("str | None", entry.get("effect")),
+            cast(int, entry.get("attempt", 1)),
+            cast(int, entry["seq"]),
+        )
+        out.calls.append(call)
+        out.by_id[call.id] = call
+        out.steps.append(Step("request", call.seq, call))
+
+    def _outcome(self, entry: dict[str, Tree]) -> None:
+        call = self._call(entry)
+        call.status = cast(str, entry["status"])
+        call.value = cast("str | None", entry.get("err" if call.status == "error" else "val"))
+        call.usage = cast("dict[str, Tree] | None", entry.get("usage"))
+        call.dur = cast("int | None", entry.get("dur"))
+        call.vt = cast(int, entry.get("vt", 0))
+        d = cast("int | None", entry.get("d"))
+        call.left = d is None
+        kind: StepKind = "left" if d is None else "outcome"
+        self.out.steps.append(Step(kind, cast(int, entry["seq"]), call, d, call.vt, call.value))
+
+    def _chunk_batch(self, entry: dict[str, Tree]) -> None:
+        call = self._call(entry)
+        seq, payload = cast(int, entry["seq"]), cast(str, entry["val"])
+        for item, row in enumerate(cast("list[list[int]]", entry["items"])):
+            call.chunks += 1
+            self._chunks.append(Step("chunk", seq, call, row[0], row[1], payload, item, row[2]))
+
+    def _timer(self, entry: dict[str, Tree]) -> None:
+        self.out.steps.append(
+            Step("timer", cast(int, entry["seq"]), None, cast(int, entry["d"]), cast(int, entry["vt"]))
+        )
+
+    def _cancel(self, entry: dict[str, Tree]) -> None:
+        self.out.steps.append(
+            Step("cancel", cast(int, entry["seq"]), None, cast(int, entry["d"]), cast(int, entry["vt"]))
+        )
+
+    def _state(self, entry: dict[str, Tree]) -> None:
+        payload = cast("str | None", entry.get("val"))
+        self.out.steps.append(Step("state", cast(int, entry["seq"]), payload=payload, fields=entry))
+
+    def _end(self, entry: dict[str, Tree]) -> None:
+        self.out.end = entry
+
+    def _call(self, entry: dict[str, Tree]) -> RecordedCall:
+        call = self.out.by_id.get(cast(str, entry["call"]))
+        if call is None:
+            raise FormatError(
+                "unknown-call", f"entry {entry['seq']} names call {entry['call']}, which has no request", entry=entry["seq"]
+            )
+        return call

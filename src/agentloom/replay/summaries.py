@@ -1,0 +1,95 @@
+"""A call in a few words: ``search("a")``, ``gpt-4o``, and its outcome: ``"found"``, ``3 items``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentloom.format.values import Tree
+from agentloom.replay.recording import RecordedCall, Recording
+from agentloom.replay.report import CallRef
+from agentloom.replay.text import clip, one_line, show
+from agentloom.runtime.calls import Call
+
+__all__ = ["outcome_words", "recorded_ref", "request_words", "ref_now"]
+
+_QUIET = frozenset(("now", "random", "uuid", "env", "sleep"))
+
+
+def request_words(kind: str, name: str, request: Mapping[str, Tree], width: int = 48) -> str:
+    """``name(arguments)`` where the request holds arguments, otherwise what it asks in short."""
+    if kind == "model":
+        return clip(f"{name}: {_last_message(request)}", width)
+    arguments = request.get("args")
+    if isinstance(arguments, dict) and not any(key.startswith("$") for key in arguments):
+        inner = ", ".join(show(value, 24) for value in arguments.values())
+        return clip(f"{name}({inner})", width)
+    if isinstance(arguments, list):
+        return clip(f"{name}({', '.join(show(value, 24) for value in arguments)})", width)
+    if not request or kind in ("http", "sleep") or kind in _QUIET:
+        return clip(name, width)
+    return clip(f"{name}({', '.join(show(value, 24) for value in request.values())})", width)
+
+
+def _last_message(request: Mapping[str, Tree]) -> str:
+    messages = request.get("messages")
+    if not isinstance(messages, list) or not messages:
+        return ""
+    last = messages[-1]
+    content = last.get("content") if isinstance(last, dict) else last
+    return show(content, 40)
+
+
+def outcome_words(kind: str, status: str | None, tree: Tree, width: int = 32) -> str:
+    """The outcome in a few words; a model's answer by its text or the tools that it calls."""
+    if status is None:
+        return "no outcome (the run died here)"
+    if status in ("cancelled", "closed"):
+        return "cancelled" if status == "cancelled" else "left early"
+    if status == "error":
+        return show(tree, width)
+    if kind == "model" and isinstance(tree, dict):
+        return _answer_words(tree, width)
+    if isinstance(tree, str):
+        return clip(one_line(tree[: width + 1]), width)
+    if isinstance(tree, list) and len(show(tree, 1000)) > width:
+        return f"{len(tree):,} items"
+    return show(tree, width)
+
+
+def _answer_words(answer: dict[str, Tree], width: int) -> str:
+    tools = answer.get("tool_calls")
+    if isinstance(tools, list) and tools:
+        first = tools[0]
+        function = first.get("function") if isinstance(first, dict) else None
+        if isinstance(function, dict):
+            more = f" +{len(tools) - 1}" if len(tools) > 1 else ""
+            return clip(f"{function.get('name')}({function.get('arguments')}){more}", width)
+    content = answer.get("content")
+    return show(content if content is not None else answer, width)
+
+
+def recorded_ref(recording: Recording, call: RecordedCall, *, words: bool = True) -> CallRef:
+    """How a report names a recorded call; ``words`` False leaves its payloads alone."""
+    summary = outcome = ""
+    journal = recording.journal
+    if words and journal.has(call.req):
+        summary = request_words(call.type, call.name, recording.request(call))
+    if words and (call.value is None or journal.has(call.value)):
+        outcome = outcome_words(call.type, call.status, recording.outcome(call))
+    return CallRef(
+        call.id, call.type, call.name, call.index, call.src, call.src, call.effect, summary, outcome
+    )
+
+
+def ref_now(call: Call, recorded: RecordedCall | None, index: int | None) -> CallRef:
+    """How a report names a call made now; ``recorded`` is the call at its place, if any."""
+    return CallRef(
+        call.id,
+        call.type,
+        call.name,
+        index,
+        call.src,
+        recorded.src if recorded else None,
+        call.spec.effect,
+        request_words(call.type, call.name, call.tree),
+    )
