@@ -19,13 +19,13 @@ Contract with the driver:
 from __future__ import annotations
 
 import asyncio
-import asyncio.events
 import asyncio.format_helpers
 import heapq
 import math
 import sys
 import threading
 import weakref
+from asyncio import events
 from asyncio.base_events import BaseEventLoop
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, cast
@@ -54,8 +54,6 @@ NEVER_NS = 2**63 - 1
 _STALE_TIMERS = 64  # cancelled timers that may stay in the heap before it is rebuilt
 
 _EAGER_FACTORY = getattr(asyncio, "eager_task_factory", None)  # Python 3.12 and up
-_get_running_loop = asyncio.events._get_running_loop
-_set_running_loop = asyncio.events._set_running_loop
 _new_task = Task.__new__
 _init_task: Callable[..., None] = cast("Any", asyncio.Task).__init__
 
@@ -112,14 +110,11 @@ def drive_virtual(loop: InnerLoop, done: Callable[[], bool]) -> None:
         quiescent = loop.pump()
         if done():
             return
-        if not quiescent:
-            continue
         deadline = loop.next_timer()
-        if deadline is None:
-            raise Deadlock(
-                "the loop waits for something that can never happen: nothing is ready, no timer is live"
-            )
-        loop.fire_timer(deadline)
+        if deadline is not None:
+            loop.fire_timer(deadline)  # also for a program that polls: its time goes by
+        elif quiescent:
+            raise Deadlock("the loop waits for what can never happen: nothing is ready, no timer is live")
 
 
 class InnerLoop(RefusedIO, BaseEventLoop):
@@ -190,17 +185,19 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         return None
 
     def fire_timer(self, vt_ns: int) -> None:
-        """Make exactly the first live timer ready, at virtual time ``vt_ns`` or its deadline if that is later.
+        """Make the first live timer ready, at virtual time ``vt_ns`` or its deadline if that is later.
 
-        Raises RuntimeError when no timer is live.
+        Live timers of the very same deadline become ready with it, in creation order, as they do on the stock
+        loop: together they are one event. Raises RuntimeError when no timer is live.
         """
         deadline = self.next_timer()
         if deadline is None:
             raise RuntimeError("fire_timer: the loop has no live timer")
-        handle = heapq.heappop(self._timers)[2]
-        handle._scheduled = False
         self.advance(max(vt_ns, deadline))
-        self._ready.append(handle)
+        while self.next_timer() == deadline:
+            handle = heapq.heappop(self._timers)[2]
+            handle._scheduled = False
+            self._ready.append(handle)
 
     def call_at(
         self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
@@ -245,7 +242,10 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         if self._closed:
             raise RuntimeError("Event loop is closed")
         if self._debug:
-            return super().call_soon(callback, *args, context=context)
+            checked: Any = super().call_soon(callback, *args, context=context)
+            if checked._source_traceback:
+                del checked._source_traceback[-1]  # this frame
+            return cast("asyncio.Handle", checked)
         handle = _Handle(callback, args, self, copy_context() if context is None else context)
         self._ready.append(handle)
         return handle
@@ -257,29 +257,35 @@ class InnerLoop(RefusedIO, BaseEventLoop):
 
         Raises `NotSupported` for another thread without ``inject``: the moment of its call cannot be replayed.
         """
-        if threading.get_ident() == self._owner:
-            return self.call_soon(callback, *args, context=context)
         self._check_closed()
+        own_context = copy_context() if context is None else context
+        if threading.get_ident() == self._owner:
+            if self._debug:
+                self._check_callback(callback, "call_soon_threadsafe")
+            handle: Any = self._call_soon(callback, args, own_context)
+            if handle._source_traceback:
+                del handle._source_traceback[-1]  # this frame
+            return cast("asyncio.Handle", handle)
         if self.inject is not None:
-            return self.inject(callback, args, copy_context() if context is None else context)
+            return self.inject(callback, args, own_context)
         raise NotSupported(
             f"call_soon_threadsafe from thread {threading.current_thread().name!r} is not supported inside a run",
             hint="use asyncio.to_thread, or start the thread in a tool, which runs outside the run",
             what="call_soon_threadsafe",
         )
 
-    def pump(self) -> bool:
+    def pump(self, rounds: int = SPIN_ROUNDS) -> bool:
         """Run ready callbacks until nothing is ready; virtual time stands still.
 
         Works with no loop running, and from inside a callback or task of another loop, which is the running loop
         again afterwards. Returns True when nothing is ready any more; False when `stop` was called, or when
-        `SPIN_ROUNDS` rounds went by and callbacks are still ready (a program that polls).
+        ``rounds`` rounds went by and callbacks are still ready (a program that polls).
         """
         if not self._ready:
             return True
         if self._pumping:
             raise RuntimeError("this inner loop is already being pumped")
-        outer = _get_running_loop()
+        outer = events._get_running_loop()
         thread_id = self._thread_id
         hooks = sys.get_asyncgen_hooks()
         self._pumping = True
@@ -287,11 +293,11 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook)
         if self._debug:
             self._set_coroutine_origin_tracking(True)
-        _set_running_loop(self)
+        events._set_running_loop(self)
         try:
-            return self._run_rounds()
+            return self._run_rounds(rounds)
         finally:
-            _set_running_loop(outer)
+            events._set_running_loop(outer)
             self._current_handle = None
             if self._coroutine_origin_tracking_enabled:
                 self._set_coroutine_origin_tracking(False)
@@ -299,12 +305,12 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             self._thread_id = thread_id
             self._pumping = False
 
-    def _run_rounds(self) -> bool:
+    def _run_rounds(self, rounds: int) -> bool:
         """The loop of `pump`: one round runs what was ready when it began, as on the stock loop."""
         ready = self._ready
         next_handle = ready.popleft
         handle: Any = None
-        for _ in range(SPIN_ROUNDS):
+        for _ in range(rounds):
             for _ in range(len(ready)):
                 handle = next_handle()
                 if handle._cancelled:
@@ -426,8 +432,8 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             self._check_default_executor()
         future: Future[_T] = Future(loop=self)
         context = copy_context()
-        running = _get_running_loop()
-        _set_running_loop(None)
+        running = events._get_running_loop()
+        events._set_running_loop(None)
         try:
             if self.run_inline is None:
                 value: Any = context.run(func, *args)
@@ -438,7 +444,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         else:
             self.call_soon(_set_result, future, value)
         finally:
-            _set_running_loop(running)
+            events._set_running_loop(running)
         return future
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  # asyncio's
@@ -488,6 +494,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         _executor_shutdown_called: bool
 
         def _check_closed(self) -> None: ...
+        def _call_soon(self, callback: object, args: object, context: object) -> asyncio.Handle: ...
         def _check_running(self) -> None: ...
         def _check_thread(self) -> None: ...
         def _check_default_executor(self) -> None: ...

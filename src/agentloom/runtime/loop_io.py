@@ -7,7 +7,7 @@ and the transport outside it. Without one, each method raises `LoopNotSupported`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentloom.errors import NotSupported
 
@@ -31,6 +31,8 @@ def _refused(name: str, instead: str) -> Any:
     """A loop method that goes to the bridge when it has ``name``, and otherwise raises `LoopNotSupported`."""
 
     def method(self: RefusedIO, *args: Any, **kwargs: Any) -> Any:
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
         bridged = getattr(self.bridge, name, None)
         if bridged is not None:
             return bridged(*args, **kwargs)
@@ -46,6 +48,10 @@ class RefusedIO:
     """The I/O methods of an event loop, refused by name or handed to ``bridge``."""
 
     bridge: object | None = None
+
+    if TYPE_CHECKING:
+
+        def is_closed(self) -> bool: ...
 
     getaddrinfo = _refused("getaddrinfo", _CLIENT)
     getnameinfo = _refused("getnameinfo", _CLIENT)
