@@ -75,8 +75,10 @@ class Engine:
         """Write the request of a host call and tell the source. Raises ``ValueRefused`` before anything is written."""
         self.guard()
         parts = split(spec.profile, spec.request)
-        kept = {
-            name: value for name, value in spec.request.items() if name in parts.key or name in parts.noted
+        kept = {  # values from the split: secrets inside them (headers, addresses) are gone
+            name: parts.key[name] if name in parts.key else parts.noted[name]
+            for name in spec.request
+            if name in parts.key or name in parts.noted
         }
         tree = self._encode_fields(kept, spec)
         key_tree = {name: tree[name] for name in parts.key}

@@ -13,6 +13,7 @@ from agentloom.format.values import decode
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.memory import memory_backend
 from agentloom.runtime.models import backend
+from agentloom.runtime.profiles import plain_url, with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import require
 
@@ -33,8 +34,9 @@ __all__ = [
 
 
 def _request(call: Call) -> dict[str, Any]:
-    """A fresh copy of a call's request, as written."""
-    return cast("dict[str, Any]", decode(call.tree, TYPES))
+    """A fresh copy of a call's request as written, with the secrets put back that were not written."""
+    recorded = cast("dict[str, Any]", decode(call.tree, TYPES))
+    return with_secrets(call.spec.profile, call.spec.request, recorded)
 
 
 # -- model ---------------------------------------------------------------------------------------------------------
@@ -79,7 +81,7 @@ def http_spec(method: str, url: str, options: Mapping[str, Any]) -> CallSpec:
     """An HTTP request: headers, params, json, content, timeout (seconds)."""
     request: dict[str, object] = {"method": method.upper(), "url": url}
     request.update((key, value) for key, value in options.items() if value is not None)
-    return CallSpec("http", f"{method.upper()} {url.split('?', 1)[0]}", request, profile="http/1")
+    return CallSpec("http", f"{method.upper()} {plain_url(url).split('?', 1)[0]}", request, profile="http/1")
 
 
 def _client_module() -> Any:

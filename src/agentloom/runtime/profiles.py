@@ -22,11 +22,17 @@ __all__ = ["Profile", "Split", "get", "plain_url", "register", "rename_ids", "sp
 _log = logging.getLogger("agentloom.profiles")
 _named: set[tuple[str, str]] = set()
 
-_SECRET_NAME = re.compile(
-    r"(^|[-_.])(key|apikey|token|secret|password|passwd|sig|signature|credential|credentials|auth|authorization"
-    r"|cookie)$",
+# Whole names for query fields: a `page_token` or a `sort_key` decides the answer and must stay.
+_SECRET_FIELD = re.compile(
+    r"^(key|api[-_]?key|(access|auth|refresh|id|bearer|session)[-_]?(token|key)|token|(client[-_]?)?secret|passwd|password"
+    r"|sig|signature|auth|authorization|credentials?|x-(amz|goog)-(signature|credential|security-token))$",
     re.IGNORECASE,
 )
+_SECRET_HEADER = re.compile(
+    r"(^|[-_.])(key|apikey|token|secret|passwd|password|signature|credentials?|auth|authorization|cookie)$",
+    re.IGNORECASE,
+)
+_OPEN_HEADERS = frozenset(["idempotency-key", "x-idempotency-key"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +64,32 @@ class Split:
     unknown: list[str]
 
 
-def _headers(value: Any) -> Any:
-    """Headers or query fields without those that hold credentials."""
+def _is_secret_header(name: object) -> bool:
+    text = str(name).lower()
+    return text not in _OPEN_HEADERS and _SECRET_HEADER.search(text) is not None
+
+
+def _is_secret_field(name: object) -> bool:
+    return _SECRET_FIELD.match(str(name)) is not None
+
+
+def _without(value: Any, is_secret: Callable[[object], bool]) -> Any:
     if not isinstance(value, Mapping):
         return value
-    fields = cast("Mapping[Any, Any]", value)
-    if not any(_SECRET_NAME.search(str(name)) for name in fields):
-        return value
-    return {name: one for name, one in fields.items() if not _SECRET_NAME.search(str(name))}
+    fields = cast("Mapping[str, Any]", value)
+    if not any(is_secret(name) for name in fields):
+        return fields
+    return {name: one for name, one in fields.items() if not is_secret(name)}
+
+
+def _headers(value: Any) -> Any:
+    """Headers without those that hold credentials."""
+    return _without(value, _is_secret_header)
+
+
+def _query(value: Any) -> Any:
+    """Query fields without those that hold credentials."""
+    return _without(value, _is_secret_field)
 
 
 def plain_url(value: Any) -> Any:
@@ -74,12 +98,12 @@ def plain_url(value: Any) -> Any:
         return value
     parts = urlsplit(value)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
-    secret = any(_SECRET_NAME.search(name) for name, _ in pairs)
+    secret = any(_is_secret_field(name) for name, _ in pairs)
     if "@" not in parts.netloc and not secret:
         return value
     query = parts.query
     if secret:
-        query = urlencode([(name, "***" if _SECRET_NAME.search(name) else one) for name, one in pairs])
+        query = urlencode([(name, "***" if _is_secret_field(name) else one) for name, one in pairs])
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, query, parts.fragment))
 
 
@@ -147,7 +171,7 @@ _PROFILES: dict[str, Profile] = {
             key=_CHAT_KEY | _MODEL_KEY,
             noted=_CHAT_NOTED | _MODEL_NOTED,
             secret=frozenset(["api_key"]),
-            scrub={"extra_headers": _headers, "extra_query": _headers, "base_url": plain_url},
+            scrub={"extra_headers": _headers, "extra_query": _query, "base_url": plain_url},
         ),
         Profile(
             "http/1",
@@ -156,7 +180,7 @@ _PROFILES: dict[str, Profile] = {
             ),
             noted=frozenset(["headers", "timeout", "follow_redirects", "verify"]),
             secret=frozenset(["auth", "cookies", "cert"]),
-            scrub={"headers": _headers, "params": _headers, "url": plain_url},
+            scrub={"headers": _headers, "params": _query, "url": plain_url},
         ),
     )
 }

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from agentloom.errors import NotSupported
+from agentloom.runtime import profiles
+from agentloom.runtime.profiles import Profile, get, plain_url, register, rename_ids, split, with_secrets
+
+CHAT: dict[str, Any] = {
+    "model": "gpt-4o",
+    "messages": [{"role": "user", "content": "hello"}],
+    "temperature": 0,
+    "user": "u-1",
+    "metadata": {"ticket": 9},
+    "seed": 7,
+}
+
+
+@pytest.mark.parametrize("name", ["agentloom.model/1", "openai.chat/1"])
+def test_a_chat_request_is_sorted_in_field_order(name: str) -> None:
+    parts = split(name, CHAT)
+    assert list(parts.key) == ["model", "messages", "temperature", "seed"]
+    assert list(parts.noted) == ["user", "metadata"]
+    assert parts.secret_paths == []
+    assert parts.unknown == []
+
+
+def test_values_are_not_copied() -> None:
+    parts = split("agentloom.model/1", CHAT)
+    assert parts.key["messages"] is CHAT["messages"]
+    assert parts.noted["metadata"] is CHAT["metadata"]
+
+
+def test_the_plain_profile_keeps_everything_in_the_key() -> None:
+    parts = split("plain/1", {"b": 1, "api_key": "x", "user": "u"})
+    assert parts.key == {"b": 1, "api_key": "x", "user": "u"}
+    assert parts.unknown == []
+
+
+def test_secrets_are_left_out_and_named() -> None:
+    request = {
+        **CHAT,
+        "api_key": "sk-very-secret",
+        "extra_headers": {"Authorization": "Bearer zzz", "x-trace": "1", "X-Api-Key": "yyy"},
+        "base_url": "https://me:pass@host.example/v1",
+    }
+    parts = split("agentloom.model/1", request)
+    assert parts.secret_paths == [
+        "api_key",
+        "extra_headers.Authorization",
+        "extra_headers.X-Api-Key",
+        "base_url",
+    ]
+    assert parts.noted["extra_headers"] == {"x-trace": "1"}
+    assert parts.noted["base_url"] == "https://host.example/v1"
+    text = repr(parts)
+    assert not any(secret in text for secret in ("sk-very-secret", "zzz", "yyy", "pass@"))
+    assert request["extra_headers"] == {"Authorization": "Bearer zzz", "x-trace": "1", "X-Api-Key": "yyy"}
+
+
+def test_secrets_come_back_for_performing() -> None:
+    request = {**CHAT, "api_key": "sk-1", "extra_headers": {"Authorization": "Bearer zzz", "a": "b"}}
+    parts = split("agentloom.model/1", request)
+    recorded = {**parts.key, **parts.noted}
+    assert with_secrets("agentloom.model/1", request, recorded) == request
+    assert "api_key" not in recorded
+
+
+def test_an_unknown_field_is_load_bearing_and_named_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "_named", set[tuple[str, str]]())
+    with caplog.at_level(logging.WARNING, logger="agentloom.profiles"):
+        first = split("agentloom.model/1", {**CHAT, "brand_new": 1})
+        second = split("agentloom.model/1", {**CHAT, "brand_new": 2})
+    assert first.unknown == second.unknown == ["brand_new"]
+    assert second.key["brand_new"] == 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "profile agentloom.model/1 does not know the field 'brand_new': it counts as load-bearing"
+    ]
+
+
+def test_http_keys_are_method_address_and_body() -> None:
+    request = {
+        "method": "GET",
+        "url": "https://u:p@api.example/items?page_token=a&api_key=k1",
+        "params": {"sort_key": "name", "token": "t"},
+        "headers": {"Idempotency-Key": "i", "cookie": "c"},
+        "timeout": 3,
+        "json": {"a": 1},
+        "auth": ("u", "p"),
+    }
+    parts = split("http/1", request)
+    assert parts.key == {
+        "method": "GET",
+        "url": "https://api.example/items?page_token=a&api_key=%2A%2A%2A",
+        "params": {"sort_key": "name"},
+        "json": {"a": 1},
+    }
+    assert parts.noted == {"headers": {"Idempotency-Key": "i"}, "timeout": 3}
+    assert parts.secret_paths == ["url", "params.token", "headers.cookie", "auth"]
+    assert with_secrets("http/1", request, {**parts.key, **parts.noted}) == request
+
+
+def test_an_address_without_secrets_is_the_same_object() -> None:
+    url = "https://api.example/items?x=%20a&y=b+c#f"
+    assert plain_url(url) is url
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(NotSupported, match=r"no profile 'future/9'"):
+        split("future/9", {})
+
+
+def test_a_profile_can_be_added_but_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiles, "_PROFILES", dict(profiles._PROFILES))
+    mine = Profile("my.api/1", key=frozenset(["q"]), noted=frozenset(["trace"]))
+    register(mine)
+    register(Profile("my.api/1", key=frozenset(["q"]), noted=frozenset(["trace"])))
+    assert get("my.api/1") is not None
+    assert split("my.api/1", {"q": 1, "trace": 2}).noted == {"trace": 2}
+    with pytest.raises(NotSupported, match="my.api/1 exists"):
+        register(Profile("my.api/1"))
+
+
+def test_the_rules_of_version_1_do_not_change() -> None:
+    """A changed rule needs a new name: traces that exist were keyed by this one."""
+    sizes = {
+        name: (len(p.key or ()), len(p.noted), len(p.secret))
+        for name, p in sorted(profiles._PROFILES.items())
+    }
+    assert sizes == {
+        "agentloom.model/1": (37, 13, 1),
+        "http/1": (10, 4, 3),
+        "openai.chat/1": (32, 8, 1),
+        "plain/1": (0, 0, 0),
+        "tool/1": (0, 0, 0),
+    }
+
+
+def _turn(call: str) -> list[dict[str, Any]]:
+    return [
+        {"role": "assistant", "tool_calls": [{"id": call, "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": call, "content": f"{call} is text here"},
+        {"role": "user", "content": "unchanged"},
+    ]
+
+
+def test_minted_ids_are_renamed_by_first_appearance_and_pairs_kept() -> None:
+    one = rename_ids([*_turn("call_abc123XYZ"), *_turn("call_def456UVW")])
+    two = rename_ids([*_turn("call_ghi789RST"), *_turn("call_jkl012OPQ")])
+    assert [m.get("tool_call_id") for m in one] == [None, "id:1", None, None, "id:2", None]
+    assert one[0]["tool_calls"][0]["id"] == "id:1"
+    assert [m.get("tool_call_id") for m in two] == [m.get("tool_call_id") for m in one]
+    assert one[1]["content"] == "call_abc123XYZ is text here"
+
+
+def test_crossed_pairs_stay_different() -> None:
+    straight = rename_ids([{"id": "call_aaaaaa"}, {"id": "call_bbbbbb"}, {"tool_call_id": "call_aaaaaa"}])
+    crossed = rename_ids([{"id": "call_aaaaaa"}, {"id": "call_bbbbbb"}, {"tool_call_id": "call_bbbbbb"}])
+    assert straight != crossed
+
+
+def test_a_user_id_is_not_renamed_and_the_tree_is_shared() -> None:
+    tree = {"id": "812", "items": [{"id": "order-7"}]}
+    assert rename_ids(tree) is tree
+    mixed = {"keep": tree, "id": "7d444840-9dc0-11d1-b245-5ffdce74fad2"}
+    renamed = rename_ids(mixed)
+    assert renamed == {"keep": tree, "id": "id:1"}
+    assert renamed["keep"] is tree
+    assert mixed["id"].startswith("7d444840")
