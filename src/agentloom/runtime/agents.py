@@ -35,11 +35,11 @@ class AgentFunction:
     def of(cls, function: Callable[..., object], name: str | None = None) -> AgentFunction:
         """Describe ``function``; its annotations declare the types of its input and output."""
         declare_annotations(function)
-        module = getattr(function, "__module__", "?")
+        module = str(getattr(function, "__module__", "?"))
         code = getattr(function, "__code__", None)
         file = os.path.abspath(code.co_filename) if code is not None else None
-        qualname = getattr(function, "__qualname__", type(function).__qualname__)
-        return cls(name or getattr(function, "__name__", qualname), function, module, qualname, file)
+        qualname = str(getattr(function, "__qualname__", type(function).__qualname__))
+        return cls(name or str(getattr(function, "__name__", qualname)), function, module, qualname, file)
 
     @property
     def is_async(self) -> bool:

@@ -132,13 +132,12 @@ class Baton:
                 self._ready.append(strand)
             self._waiting.clear()
             return
-        call = delivery.call
-        strand = call.sink if call is not None else None
-        if isinstance(strand, _Strand):
-            strand.delivery = delivery
-            strand.waiting = None
-            self._waiting.remove(strand)
-            self._ready.append(strand)
+        woken = delivery.call.sink if delivery.call is not None else None
+        if isinstance(woken, _Strand):
+            woken.delivery = delivery
+            woken.waiting = None
+            self._waiting.remove(woken)
+            self._ready.append(woken)
 
 
 def parallel(*branches: Callable[[], Any]) -> list[Any]:

@@ -187,7 +187,7 @@ class AsyncDriver:
             left = self._begin_settling()
             if not left:
                 break
-            await self._until(lambda left=left: all(task.done() for task in left), wake)
+            await self._until(_all_done(left), wake)
         await self._until(self._closing_generators(), wake)
 
     def _settle_blocking(self) -> None:
@@ -195,7 +195,7 @@ class AsyncDriver:
             left = self._begin_settling()
             if not left:
                 break
-            self._must(lambda left=left: all(task.done() for task in left))
+            self._must(_all_done(left))
         self._must(self._closing_generators())
 
     def _closing_generators(self) -> Callable[[], bool]:
@@ -218,3 +218,7 @@ class AsyncDriver:
             for task in left:
                 task.cancel()
             self.loop.pump()
+
+
+def _all_done(tasks: list[asyncio.Task[Any]]) -> Callable[[], bool]:
+    return lambda: all(task.done() for task in tasks)

@@ -164,3 +164,8 @@ def environment() -> dict[str, Tree]:
         "locale": locale.setlocale(locale.LC_CTYPE),
         "variables": {name: os.environ[name] for name in allowed if name in os.environ},
     }
+
+
+def source_of(path: str, root: str) -> dict[str, Tree]:
+    """One source file as ``own_modules`` has it: ``{"file", "digest", "source"}``, the file relative to ``root``."""
+    return _source(path, root)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from agentloom.errors import StoreFailed
-from agentloom.format.runids import new_run_id
+from agentloom.format import runids
 from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
 from agentloom.runtime.engine import Engine
@@ -75,7 +75,7 @@ def begin(
     """Open a run in ``store`` and write its start entry. Raises ``ValueRefused`` (input) or ``StoreFailed`` before
     any code of the agent runs. ``code`` replaces the code identity taken from the agent."""
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
-    run_id = new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
+    run_id = runids.new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
     nonce = os.urandom(32)
     appender = store.create(run_id)
     ledger = TraceLedger(appender.append, os.urandom)

@@ -110,7 +110,7 @@ class _Maker:
 
     def perform(self, call: Call) -> object:
         """Run the real function with fresh copies of the recorded arguments."""
-        bound = inspect.BoundArguments(self._signature, _arguments(call))  # type: ignore[arg-type]
+        bound = inspect.BoundArguments(self._signature, _arguments(call))
         return self._function(*bound.args, **bound.kwargs)
 
     async def perform_async(self, call: Call) -> object:
