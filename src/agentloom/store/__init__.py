@@ -1,0 +1,44 @@
+"""Durability: where traces are kept, how they are written, found and read again (docs/store.md)."""
+
+from __future__ import annotations
+
+import os
+
+from agentloom.errors import NotSupported
+from agentloom.store.appender import checked_durability
+from agentloom.store.base import Appender, Query, RunRow, Store
+from agentloom.store.files import MAX_TRACE_BYTES, read_file, write_file
+from agentloom.store.local import LocalStore
+from agentloom.store.memory import MemoryStore
+
+__all__ = [
+    "MAX_TRACE_BYTES",
+    "Appender",
+    "LocalStore",
+    "MemoryStore",
+    "Query",
+    "RunRow",
+    "Store",
+    "open_store",
+    "read_file",
+    "write_file",
+]
+
+DEFAULT = ".agentloom"
+
+
+def open_store(location: str | os.PathLike[str] | None = None) -> Store:
+    """The store at ``location``, else at AGENTLOOM_STORE, else in ``.agentloom`` of the current folder.
+
+    Nothing is made on the disk until the first run is written. ``:memory:`` is a new store of this process; other
+    kinds of places (``s3://...``) are `NotSupported`. AGENTLOOM_DURABILITY=power makes every entry survive a power cut.
+    """
+    place = os.fspath(location) if location is not None else os.environ.get("AGENTLOOM_STORE") or DEFAULT
+    if place == ":memory:":
+        return MemoryStore()
+    if "://" in place:
+        raise NotSupported(
+            f"no store for {place!r} in this version: only folders and ':memory:'", hint="name a folder"
+        )
+    durability = os.environ.get("AGENTLOOM_DURABILITY") or "process"
+    return LocalStore(os.path.expanduser(place), durability=checked_durability(durability))
