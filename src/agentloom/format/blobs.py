@@ -1,0 +1,223 @@
+"""Payloads to blob lines: each content once per run, growing lists by what was added (docs/trace-format.md, Blobs)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+
+import orjson
+
+from agentloom.errors import ValueRefused
+from agentloom.format.canonical import EXACT, Tree, dump
+from agentloom.format.digests import NONCE_BYTES, SALT_BYTES, blob_id
+from agentloom.format.histories import Growth, Histories
+from agentloom.format.limits import APART_BYTES, LINE_BYTES, PART_BYTES
+
+_REF_BYTES = 96  # content shorter than a reference to it is never worth a reference
+_LIST_BYTES = 256  # a list field of a request is looked at as a history from this size on
+_AGAIN_BYTES = (
+    200  # from here on an item of a history that starts anew stands apart: it may well come a third time
+)
+_ROOM = LINE_BYTES - 512  # data bytes that fit on a line beside the blob line's other fields
+_BINARY = ("$bytes", "$bytearray")
+
+
+class BlobWriter:
+    """Turns trees into blob lines and remembers which contents this run already holds.
+
+    ``entropy(n)`` gives n random bytes (salts). Lines collect until ``take``; ids are valid at once.
+    """
+
+    def __init__(self, entropy: Callable[[int], bytes]) -> None:
+        self._entropy = entropy
+        self._pending: list[tuple[str, bytes]] = []
+        self._known: dict[bytes, str] = {}  # digest of form and whole content -> id
+        self._histories = Histories()
+
+    @property
+    def pending(self) -> bytes:
+        """The lines that ``take`` would return now."""
+        self._pending.sort()
+        return b"".join([line for _, line in self._pending])
+
+    def take(self) -> bytes:
+        """The lines since the last ``take``, in the order that the format wants: by id."""
+        lines = self.pending
+        self._pending.clear()
+        return lines
+
+    def put(self, tree: Tree, *, series: str | None = None) -> str:
+        """The id of the blob that holds ``tree``; new lines collect in ``pending``.
+
+        ``series`` names a growing history (for example ``model:gpt-4o``): lists that are fields of its trees are
+        written as what they add to the longest earlier list of the run that they begin with.
+        """
+        if series is not None and type(tree) is dict and (len(tree) != 1 or next(iter(tree))[:1] != "$"):
+            return self._put_request(tree, series)
+        text = dump(tree)
+        known = _content(b"json", text)
+        found = self._known.get(known)
+        if found is not None:
+            return found
+        return self._write_json(text if len(text) < APART_BYTES else self._divided(tree), known)
+
+    def put_bytes(self, data: bytes) -> str:
+        """The id of a ``bytes`` blob of at most 1 MiB. Longer data goes through ``put({"$bytes": ...})`` in parts."""
+        if len(data) > PART_BYTES:
+            raise ValueRefused("value", "bytes", f"one bytes blob holds at most {PART_BYTES} bytes")
+        return self._put_binary("bytes", data)
+
+    def put_nonce(self, nonce: bytes) -> str:
+        """The id of the run's nonce blob (32 random bytes), under which request keys are made."""
+        if len(nonce) != NONCE_BYTES:
+            raise ValueRefused("nonce", "bytes", f"a nonce has {NONCE_BYTES} bytes, not {len(nonce)}")
+        return self._put_binary("nonce", nonce)
+
+    def _put_binary(self, form: str, data: bytes) -> str:
+        known = _content(form.encode(), data)
+        return self._known.get(known) or self._write(form, data, b'"%b"' % base64.b64encode(data), known)
+
+    def _write_json(self, data: bytes, known: bytes) -> str:
+        return self._write("json", data, data, known)
+
+    def _write(self, form: str, covered: bytes, data: bytes, known: bytes) -> str:
+        if len(data) > _ROOM:
+            raise ValueRefused("value", form, f"{len(data)} bytes in one mapping; a line holds {LINE_BYTES}")
+        salt = self._entropy(SALT_BYTES)
+        blob = blob_id(salt, form, covered)
+        line = f'{{"blob":"{blob}","salt":"{salt.hex()}","form":"{form}","data":'.encode()
+        self._pending.append((blob, b"%b%b}\n" % (line, data)))
+        self._known[known] = blob
+        return blob
+
+    # -- requests with histories
+
+    def _put_request(self, tree: dict[str, Tree], series: str) -> str:
+        growths: list[Growth] = []
+        outline = dict(tree)  # what tells this request from others: each list by its digest
+        for name, value in tree.items():
+            if type(value) is list and value:
+                text = _json(value)
+                if len(text) >= _LIST_BYTES:
+                    growth = self._histories.growth(series, name, value, text)
+                    growths.append(growth)
+                    outline[name] = growth.digest.hex()
+        known = _content(b"request", dump(outline))
+        found = self._known.get(known)
+        if found is None:
+            written = dict(tree)
+            for growth in growths:
+                written[growth.field] = self._added(growth)
+            for name, value in tree.items():
+                if written[name] is value:
+                    written[name] = self._part(value)
+            found = self._write_json(_json(written), known)
+        for growth in growths:
+            self._histories.wrote(series, growth, found)
+        return found
+
+    def _added(self, growth: Growth) -> Tree:
+        """A list as written: whole, or what it adds to an earlier one."""
+        apart = _AGAIN_BYTES if growth.again else APART_BYTES
+        items = growth.items[growth.keep :]
+        size = 0
+        for index, text in enumerate(growth.added):
+            items[index] = self._item(items[index], text, apart)
+            size += len(text)
+        if size > PART_BYTES and len(_json(items)) > PART_BYTES:
+            return {"$ref": self._wide([self._part(item) for item in growth.items])}
+        return {"$list": [growth.base, growth.keep, items]} if growth.keep else items
+
+    def _item(self, item: Tree, text: bytes, apart: int) -> Tree:
+        """An added item of a history, of which ``text`` is the JSON; from ``apart`` bytes on a blob of its own."""
+        if len(text) < _REF_BYTES or type(item) not in (dict, list, str):
+            return item
+        known = _content(b"json", text)
+        found = self._known.get(known)
+        if found is not None:
+            return {"$ref": found}
+        if len(text) < apart:
+            return item
+        return {"$ref": self._write_json(text, known)} if len(text) < APART_BYTES else self._part(item)
+
+    # -- dividing a large content into blobs of its own
+
+    def _divided(self, tree: Tree) -> bytes:
+        """The data of ``tree``, the root of a payload, with its large parts replaced by references."""
+        if type(tree) is str:
+            encoded = tree.encode()
+            return _json(tree) if len(encoded) <= PART_BYTES else _json({"$text": self._parts(encoded)})
+        data = _json(self._shrunk(tree))
+        if type(tree) is list and len(data) > PART_BYTES:
+            return _json({"$ref": self._wide([self._part(item) for item in tree])})
+        return data
+
+    def _shrunk(self, tree: Tree) -> Tree:
+        """A container with its large items replaced by references."""
+        if type(tree) is list:
+            return [self._part(item) for item in tree]
+        if type(tree) is not dict:
+            return tree
+        if len(tree) == 1:
+            tag, payload = next(iter(tree.items()))
+            if tag in _BINARY and type(payload) is str and len(payload) >= APART_BYTES:
+                return {tag: self._parts(base64.b64decode(payload))}
+        return {key: self._part(item) for key, item in tree.items()}
+
+    def _part(self, item: Tree) -> Tree:
+        """An item of a container: itself, or a reference to it when it is large or already held by this run."""
+        if type(item) is str:
+            return item if len(item) < APART_BYTES else self._text(item)
+        if type(item) is not dict and type(item) is not list:
+            return item
+        text = _json(item)
+        if len(text) < _REF_BYTES:
+            return item
+        known = _content(b"json", text)
+        found = self._known.get(known)
+        if found is not None:
+            return {"$ref": found}
+        if len(text) < APART_BYTES:
+            return item
+        shrunk = self._shrunk(item)
+        data = _json(shrunk)
+        if len(data) < APART_BYTES:
+            return shrunk
+        if type(shrunk) is list and len(data) > PART_BYTES:
+            self._known[known] = self._wide(shrunk)
+            return {"$ref": self._known[known]}
+        return {"$ref": self._write_json(data, known)}
+
+    def _text(self, text: str) -> Tree:
+        if len(text) > PART_BYTES // 4 and len(encoded := text.encode()) > PART_BYTES:
+            return {"$text": self._parts(encoded)}
+        data = _json(text)
+        known = _content(b"json", data)
+        return {"$ref": self._known.get(known) or self._write_json(data, known)}
+
+    def _parts(self, data: bytes) -> Tree:
+        starts = range(0, len(data), PART_BYTES)
+        return [{"$ref": self.put_bytes(data[start : start + PART_BYTES])} for start in starts]
+
+    def _wide(self, items: list[Tree]) -> str:
+        """A list that is too long for one line, as blobs that each extend the one before."""
+        blob, kept, start, size = "", 0, 0, 0
+        for index, item in enumerate(items):
+            size += len(_json(item)) + 1
+            if size > PART_BYTES or index == len(items) - 1:
+                piece: Tree = items[start : index + 1]
+                data = _json({"$list": [blob, kept, piece]} if blob else piece)
+                known = _content(b"piece", data)
+                blob = self._known.get(known) or self._write_json(data, known)
+                kept = start = index + 1
+                size = 0
+        return blob
+
+
+def _json(tree: Tree) -> bytes:
+    return orjson.dumps(tree, option=EXACT)
+
+
+def _content(form: bytes, data: bytes) -> bytes:
+    return hashlib.sha256(form + data).digest()

@@ -1,0 +1,198 @@
+"""JSON text of trees: as written (``dump``), canonical (``canonical``), and strict reading (``load``).
+
+orjson does the work. What it does silently wrong (``findings``: NaN becomes null, 2**70 becomes a float, duplicate keys
+vanish) is caught here: a text that orjson would write differently from what it read takes a slow, exact path.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+import orjson
+
+from agentloom.errors import FormatError, ValueRefused
+from agentloom.format.limits import INT_MAX, INT_MIN, LINE_DEPTH
+
+Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
+"""Plain JSON in which tagged objects stand for what JSON lacks (docs/trace-format.md, Values)."""
+
+EXACT = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_SORTED = EXACT | orjson.OPT_SORT_KEYS
+_MAP_TAG = re.compile(rb'\{"\$map":')
+
+# The canonical form is the specification's, not "what orjson does": an orjson that formats one of these numbers in
+# another way is not used for canonical text.
+_PROBES: tuple[tuple[float, bytes], ...] = (
+    (0.0, b"0.0"),
+    (-0.0, b"-0.0"),
+    (1e15, b"1000000000000000.0"),
+    (1e16, b"1e+16"),
+    (1.5e300, b"1.5e+300"),
+    (123456789012345.67, b"123456789012345.67"),
+    (1e-5, b"0.00001"),
+    (1.5e-6, b"1.5e-6"),
+    (5e-324, b"5e-324"),
+    (0.1, b"0.1"),
+)
+_ORJSON_IS_CANONICAL = all(orjson.dumps(number) == text for number, text in _PROBES)
+
+
+def dump(tree: Tree) -> bytes:
+    """Compact JSON in insertion order. Raises ``ValueRefused`` for what is not a tree (NaN, other types, too deep)."""
+    try:
+        data = orjson.dumps(tree, option=EXACT)
+    except TypeError as error:
+        raise ValueRefused("value", type(tree).__name__, f"not a tree: {error}") from error
+    if b"null" in data:
+        _refuse_nan(tree)
+    if len(data) >= 2 * LINE_DEPTH and too_deep(tree):
+        raise ValueRefused("value", type(tree).__name__, f"more than {LINE_DEPTH} levels deep")
+    return data
+
+
+def canonical(tree: Tree) -> bytes:
+    """The canonical form: compact JSON, object keys sorted by code point, ``$map`` pairs sorted by their key's text.
+
+    1, 1.0 and true have three different forms. The input of request keys and the sort order of sets.
+    """
+    if not _ORJSON_IS_CANONICAL:
+        return _write(tree).encode()
+    try:
+        data = orjson.dumps(tree, option=_SORTED)
+    except TypeError as error:
+        raise ValueRefused("value", type(tree).__name__, f"not a tree: {error}") from error
+    if b"$" in data and _MAP_TAG.search(data):
+        return _write(tree).encode()
+    return data
+
+
+def load(data: bytes) -> Tree:
+    """Strict JSON. ``FormatError`` for duplicate keys, NaN, integers over 64 bits, lone surrogates, too much depth."""
+    try:
+        tree: Tree = orjson.loads(data)
+    except ValueError as error:
+        raise FormatError("json.syntax", f"not JSON: {error}") from error
+    if not _round_trips(tree, data):
+        _load_slowly(data)
+    if len(data) >= 2 * LINE_DEPTH and data.count(b"[") + data.count(b"{") > LINE_DEPTH and too_deep(tree):
+        raise FormatError("json.depth", f"more than {LINE_DEPTH} levels of nested arrays and objects")
+    return tree
+
+
+def is_compact(tree: Tree, data: bytes) -> bool:
+    """Whether ``data`` is exactly the text that this writer would write for ``tree``."""
+    return _round_trips(tree, data)
+
+
+def too_deep(tree: Tree) -> bool:
+    """Whether lists and mappings nest more than ``LINE_DEPTH`` levels."""
+    level: list[Any] = [tree] if type(tree) in (dict, list) else []
+    for _ in range(LINE_DEPTH):
+        below: list[Any] = []
+        for container in level:
+            children = container.values() if type(container) is dict else container
+            below.extend([child for child in children if type(child) in (dict, list)])
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def _round_trips(tree: Tree, data: bytes) -> bool:
+    try:
+        return orjson.dumps(tree) == data
+    except TypeError:  # deeper than orjson writes: let the slow path say so
+        return False
+
+
+def _load_slowly(data: bytes) -> None:
+    """Look at a text that is not in the writer's own form: other spacing and number spellings are fine."""
+    try:
+        json.loads(
+            data.decode(), parse_int=_integer, parse_constant=_constant, object_pairs_hook=_distinct_pairs
+        )
+    except RecursionError as error:
+        raise FormatError(
+            "json.depth", f"more than {LINE_DEPTH} levels of nested arrays and objects"
+        ) from error
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20 or not INT_MIN <= int(digits) <= INT_MAX:
+        raise FormatError("json.number", f"the integer {digits[:24]} is outside -2^63..2^64-1")
+    return int(digits)
+
+
+def _constant(name: str) -> NoReturn:
+    raise FormatError("json.syntax", f"not JSON: {name}")
+
+
+def _distinct_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise FormatError("json.duplicate", f"the key {twice!r} stands twice in one object")
+    return mapping
+
+
+def _refuse_nan(tree: Tree) -> None:
+    todo: list[Any] = [tree]
+    while todo:
+        item = todo.pop()
+        if type(item) is dict:
+            todo.extend(item.values())
+        elif type(item) is list:
+            todo.extend(item)
+        elif type(item) is float and not math.isfinite(item):
+            raise ValueRefused("value", "float", f'{item} has no JSON form; write {{"$float": ...}}')
+
+
+def float_text(number: float) -> str:
+    """Canonical text of a finite float: the shortest digits that read back to the same bits (repr's digits).
+
+    With ``point`` the position of the decimal point counted from the first digit: plain notation for -5 < point <= 16,
+    else ``d.ddde+XX``; there is always a point or an exponent. docs/trace-format.md, Canonical form.
+    """
+    text = repr(number)
+    sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
+    mantissa, _, exponent = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(digits) - len(fraction) + int(exponent or 0)
+    digits = digits.rstrip("0")
+    if not digits:
+        return sign + "0.0"
+    if not -5 < point <= 16:
+        tail = "." + digits[1:] if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{tail}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    return f"{sign}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
+
+
+def _write(tree: Tree) -> str:
+    if tree is None or type(tree) is bool or type(tree) is str:
+        return json.dumps(tree, ensure_ascii=False)
+    if type(tree) is int:
+        return str(tree)
+    if type(tree) is float:
+        return float_text(tree)
+    if type(tree) is list:
+        return f"[{','.join(_write(item) for item in tree)}]"
+    if type(tree) is not dict:
+        raise ValueRefused("value", type(tree).__name__, "not a tree")
+    pairs = tree.get("$map") if len(tree) == 1 else None
+    if type(pairs) is list:
+        written = sorted(f"[{','.join(_write(part) for part in _pair(pair))}]" for pair in pairs)
+        return f'{{"$map":[{",".join(written)}]}}'
+    return f"{{{','.join(f'{_write(key)}:{_write(tree[key])}' for key in sorted(tree))}}}"
+
+
+def _pair(pair: Tree) -> list[Tree]:
+    if type(pair) is list and len(pair) == 2:
+        return pair
+    raise ValueRefused("value", type(pair).__name__, "$map holds [key, value] pairs")

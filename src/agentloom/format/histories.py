@@ -1,0 +1,102 @@
+"""Growing lists: which earlier list does this one extend, and by what?
+
+An agent of N turns sends its whole history each turn. A history that extends an earlier one is recognised by comparing
+bytes (one memcmp); only what was added is looked at item by item. A history that was edited or compacted is compared
+with every earlier prefix by digest, and starts anew where nothing fits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import orjson
+
+from agentloom.format.canonical import EXACT, Tree
+
+_REMEMBERED = 8  # lists of one field of a series that are kept as bytes: conversations that take turns
+
+
+@dataclass(slots=True)
+class History:
+    """A list as it was last written: in which blob, its JSON without the closing bracket, how many items."""
+
+    blob: str
+    stem: bytes
+    count: int
+    digest: bytes
+
+
+@dataclass(slots=True)
+class Growth:
+    """A list and what it extends: the first ``keep`` items are those of ``base``, ``added`` are the texts of the rest.
+
+    ``digest`` stands for the whole content; ``again``: nothing fits although the series had lists before.
+    """
+
+    field: str
+    items: list[Tree]
+    stem: bytes
+    base: str
+    keep: int
+    added: list[bytes]
+    digests: list[bytes]
+    again: bool
+
+    @property
+    def digest(self) -> bytes:
+        """The chained digest over all items."""
+        return self.digests[-1]
+
+
+class Histories:
+    """The lists that a run has written: every prefix by its digest, and the latest of each series as bytes."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[str, str], list[History]] = {}
+        self._prefixes: dict[
+            bytes, tuple[str, int]
+        ] = {}  # digest of a prefix -> a blob whose list begins so, its length
+
+    def growth(self, series: str, field: str, items: list[Tree], text: bytes) -> Growth:
+        """What ``items`` (not empty, ``text`` is their JSON) adds to the longest earlier list that it begins with."""
+        latest = self._latest.setdefault((series, field), [])
+        stem = text[:-1]
+        for history in latest:
+            end = len(history.stem)
+            if text.startswith(history.stem) and text[end : end + 1] in (b",", b"]"):
+                latest.remove(history)
+                texts = [_json(item) for item in items[history.count :]]
+                digests = _chain(history.digest, texts)
+                return Growth(field, items, stem, history.blob, history.count, texts, digests, False)
+        texts = [_json(item) for item in items]
+        digests = _chain(field.encode(), texts)
+        for keep in range(len(items), 0, -1):
+            known = self._prefixes.get(digests[keep])
+            if known is not None:
+                return Growth(field, items, stem, known[0], keep, texts[keep:], digests[keep:], False)
+        return Growth(field, items, stem, "", 0, texts, digests, bool(latest))
+
+    def wrote(self, series: str, growth: Growth, blob: str) -> None:
+        """The list of ``growth`` is in ``blob`` now (perhaps it was already)."""
+        for count, link in enumerate(growth.digests, growth.keep):
+            if count:
+                self._prefixes.setdefault(link, (blob, count))
+        latest = self._latest[series, growth.field]
+        # A list that adds nothing is better read from where it was first written.
+        source = blob if growth.added else growth.base
+        latest.insert(0, History(source, growth.stem, len(growth.items), growth.digest))
+        del latest[_REMEMBERED:]
+
+
+def _json(tree: Tree) -> bytes:
+    return orjson.dumps(tree, option=EXACT)
+
+
+def _chain(digest: bytes, texts: list[bytes]) -> list[bytes]:
+    """The digest so far, and after each further item."""
+    digests = [digest]
+    for text in texts:
+        digest = hashlib.sha256(digest + hashlib.sha256(text).digest()).digest()
+        digests.append(digest)
+    return digests

@@ -1,0 +1,80 @@
+"""The journal: writing its entries, and a whole trace in memory. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from agentloom.errors import FormatError
+from agentloom.format.canonical import EXACT, Tree
+from agentloom.format.checking import Verdict, check
+from agentloom.format.digests import NO_PREV, entry_digest
+from agentloom.format.limits import INDEX_EVERY, LINE_BYTES
+from agentloom.format.payloads import Journal
+from agentloom.format.rules import Entry
+
+__all__ = ["Entry", "Journal", "JournalWriter", "Verdict", "check"]
+
+_RESERVED = frozenset({"seq", "prev", "at", "kind"})
+
+
+class JournalWriter:
+    """Turns fields into chained entry lines.
+
+    ``head`` and ``seq`` are the digest and number of the last entry, ``offset`` the bytes of the trace so far as far as
+    they were told: entries count themselves, blob lines are told with ``skip``.
+    """
+
+    def __init__(self) -> None:
+        self.head = NO_PREV
+        self.seq = -1
+        self.offset = 0
+        self._index: int | None = None  # offset of the last index entry
+        self._index_seq = 0
+
+    def skip(self, count: int) -> None:
+        """``count`` bytes of blob lines go into the trace before the next entry."""
+        self.offset += count
+
+    def entry(self, kind: str, fields: Mapping[str, Tree], *, at: int) -> bytes:
+        """One entry as a line with its newline, ``at`` nanoseconds since 1970; seq and prev are filled in.
+
+        Every ``INDEX_EVERY`` entries an index entry goes before it (two lines then): call it right before writing.
+        """
+        if not _RESERVED.isdisjoint(fields):
+            raise FormatError("entry.field", f"seq, prev, at and kind of a {kind} entry are not the caller's")
+        line = self._line(kind, fields, at)
+        if self.seq - self._index_seq >= INDEX_EVERY - 1 and kind != "end":
+            line += self._index_line(at)
+        return line
+
+    def _line(self, kind: str, fields: Mapping[str, Tree], at: int) -> bytes:
+        entry: dict[str, Tree] = {"seq": self.seq + 1, "prev": self.head, "at": at, "kind": kind, **fields}
+        line = orjson.dumps(entry, option=EXACT)
+        if len(line) > LINE_BYTES:
+            raise FormatError("line.long", f"a {kind} entry of {len(line)} bytes; the limit is {LINE_BYTES}")
+        self.seq += 1
+        self.head = entry_digest(line)
+        self.offset += len(line) + 1
+        return line + b"\n"
+
+    def _index_line(self, at: int) -> bytes:
+        here = self.offset
+        line = self._line("index", {"offset": here, "last": self._index}, at)
+        self._index = here
+        self._index_seq = self.seq
+        return line
+
+    @classmethod
+    def resume(cls, journal: Journal) -> JournalWriter:
+        """A writer that goes on after the last entry of ``journal`` (its torn tail must be cut off first)."""
+        writer = cls()
+        writer.head = journal.head
+        writer.seq = len(journal.entries) - 1
+        writer.offset = journal.size
+        for entry in reversed(journal.entries):
+            if entry["kind"] == "index":
+                writer._index, writer._index_seq = entry["offset"], entry["seq"]
+                break
+        return writer

@@ -1,0 +1,148 @@
+"""Bytes of a trace to lines: entries and blobs, each checked for itself. Nothing is looked at across lines here."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from agentloom.errors import FormatError
+from agentloom.format.canonical import Tree, load
+from agentloom.format.digests import NONCE_BYTES, blob_id
+from agentloom.format.limits import LINE_BYTES, LINE_DEPTH, PART_BYTES
+from agentloom.format.rules import HEX64, Broken
+
+BLOB_START = b'{"blob":'
+ENTRY_START = b'{"seq":'
+_BLOB = re.compile(
+    rb'\{"blob":"([0-9a-f]{64})","salt":"([0-9a-f]{32})","form":"(json|bytes|nonce)","data":(.+)\}'
+)
+_ENCRYPTED = re.compile(rb'\{"blob":"[0-9a-f]{64}","salt":"[0-9a-f]{32}","form":"[a-z]+","codec":"')
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_REF = re.compile(rb'\{"\$ref":"([0-9a-f]{64})"\}')
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A blob line. ``text`` is the data as written, ``covered`` the bytes that the id covers."""
+
+    id: str
+    form: str
+    covered: bytes
+
+
+def foreign(data: bytes) -> Broken | None:
+    """Why ``data`` is not a trace at all, by its first bytes."""
+    if not data:
+        return Broken("file.empty", "the file is empty")
+    if data.startswith(_ZSTD):
+        return Broken("file.compressed", "the file is compressed; decompress it first (zstd -d)")
+    if data.startswith(b"\xef\xbb\xbf"):
+        return Broken("file.bom", "the file begins with a byte order mark")
+    if not data.startswith(ENTRY_START[: len(data)]):
+        return Broken("file.foreign", "the first line is not a start entry of format loom")
+    return None
+
+
+def read_entry(line: bytes) -> dict[str, Any]:
+    """An entry line as a mapping, strictly; raises ``Broken``."""
+    if len(line) > LINE_BYTES:
+        raise Broken("line.long", f"a line of {len(line)} bytes; the limit is {LINE_BYTES}")
+    try:
+        entry: dict[str, Any] = orjson.loads(line)
+        if orjson.dumps(entry) != line or len(line) > 2 * LINE_DEPTH:
+            load(line)
+    except FormatError as error:
+        raise Broken(error.code, error.message) from error
+    except (ValueError, TypeError) as error:
+        raise Broken("json.syntax", f"not JSON: {error}") from error
+    return entry
+
+
+def read_blob(line: bytes) -> Blob:
+    """A blob line whose id holds; raises ``Broken``."""
+    if len(line) > LINE_BYTES:
+        raise Broken("line.long", f"a line of {len(line)} bytes; the limit is {LINE_BYTES}")
+    match = _BLOB.fullmatch(line)
+    if match is None:
+        if _ENCRYPTED.match(line):
+            raise Broken("version.codec", "an encoded blob; this reader knows no codec", version=True)
+        raise Broken("blob.form", "not exactly the fields of a blob line: blob, salt, form, data")
+    name, salt, form_name, text = match.groups()
+    form = form_name.decode()
+    covered = text if form == "json" else _decoded(text, form)
+    if blob_id(bytes.fromhex(salt.decode()), form, covered) != name.decode():
+        raise Broken("blob.id", f"the data is not that of blob {name[:12].decode()}", integrity=True)
+    return Blob(name.decode(), form, covered)
+
+
+def _decoded(text: bytes, form: str) -> bytes:
+    try:
+        data = base64.b64decode(text[1:-1], validate=True)
+    except ValueError:
+        data = b""
+    if b'"%b"' % base64.b64encode(data) != text:
+        raise Broken(
+            "blob.base64", f"the data of a {form} blob is not base64 as RFC 4648 section 4 writes it"
+        )
+    if len(data) > PART_BYTES or (form == "nonce" and len(data) != NONCE_BYTES):
+        raise Broken("blob.size", f"{len(data)} bytes in a {form} blob")
+    return data
+
+
+def blob_tree(covered: bytes) -> Tree:
+    """The JSON of a ``json`` blob, strictly; raises ``Broken``."""
+    try:
+        return load(covered)
+    except FormatError as error:
+        raise Broken(error.code, error.message) from error
+
+
+def list_tag(tree: Tree) -> tuple[str, int, list[Tree]] | None:
+    """Base, keep and items of ``{"$list": [base, keep, items]}``, None for others; ``Broken`` when it is a bad one."""
+    if type(tree) is not dict or len(tree) != 1 or "$list" not in tree:
+        return None
+    parts = tree["$list"]
+    if type(parts) is list and len(parts) == 3:
+        base, keep, items = parts
+        if (
+            type(base) is str
+            and HEX64.fullmatch(base)
+            and type(keep) is int
+            and keep > 0
+            and type(items) is list
+        ):
+            return base, keep, items
+    raise Broken("blob.list", '{"$list": [...]} holds a blob id, a count from 1 and a list')
+
+
+def blob_references(covered: bytes) -> list[str]:
+    """The blobs that a ``json`` blob names; raises ``Broken`` when its JSON is bad.
+
+    In the writer's own spelling a reference has one form, and text cannot forge it; any other spelling is walked.
+    """
+    tree = blob_tree(covered)
+    found: list[str] = []
+    if b"$list" in covered:
+        for value in (tree, *(tree.values() if type(tree) is dict else ())):
+            tag = list_tag(value)
+            if tag is not None:
+                found.append(tag[0])
+    if orjson.dumps(tree) == covered:
+        found += [match.decode() for match in _REF.findall(covered)]
+        return found
+    todo: list[Tree] = [tree]
+    while todo:
+        item = todo.pop()
+        if type(item) is list:
+            todo.extend(item)
+        elif type(item) is dict:
+            ref = item.get("$ref") if len(item) == 1 else None
+            if type(ref) is str and HEX64.fullmatch(ref):
+                found.append(ref)
+            else:
+                todo.extend(item.values())
+    return found

@@ -1,0 +1,102 @@
+"""One pass over the bytes of a trace: lines, chain, order, ids. ``payloads`` and ``checking`` stand on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agentloom.errors import FormatError, IntegrityError, UnsupportedVersion
+from agentloom.format.digests import entry_digest
+from agentloom.format.lines import BLOB_START, ENTRY_START, foreign, read_blob, read_entry
+from agentloom.format.rules import Broken, Entry, Rules
+
+
+@dataclass(slots=True)
+class Fault:
+    """The first thing that is wrong: its code (docs/trace-format.md, Errors), its line (from 1), the line's offset."""
+
+    code: str
+    line: int
+    offset: int
+    message: str
+    integrity: bool = False
+    version: bool = False
+
+    def error(self) -> FormatError | IntegrityError:
+        """The exception that says so."""
+        if self.version:
+            return UnsupportedVersion(
+                self.code, self.message, line=self.line, offset=self.offset, hint="upgrade agentloom"
+            )
+        kind = IntegrityError if self.integrity else FormatError
+        return kind(self.code, self.message, line=self.line, offset=self.offset)
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a pass found. Everything before the fault, if any, holds."""
+
+    entries: list[Entry] = field(default_factory=list[Entry])
+    digests: list[str] = field(default_factory=list[str])
+    entry_lines: list[tuple[int, int]] = field(
+        default_factory=list[tuple[int, int]]
+    )  # (line, offset) of each entry
+    blobs: dict[str, tuple[str, bytes]] = field(
+        default_factory=dict[str, tuple[str, bytes]]
+    )  # id -> form, covered bytes
+    blob_lines: list[tuple[str, int, int, int]] = field(default_factory=list[tuple[str, int, int, int]])
+    # (id, line, offset, number of entries before it)
+    rules: Rules = field(default_factory=Rules)
+    fault: Fault | None = None
+    torn: int = 0  # bytes at the end that are not a whole line
+
+
+def scan(data: bytes) -> Scan:
+    """Read ``data`` up to its end or its first fault. Never raises for bad bytes."""
+    found = Scan()
+    broken = foreign(data)
+    if broken is not None:
+        found.fault = _fault(broken, 1, 0)
+        return found
+    position, number = 0, 0
+    size = len(data)
+    try:
+        while position < size:
+            number += 1
+            end = data.find(b"\n", position)
+            if end < 0:
+                found.torn = size - position
+                break
+            _line(found, data[position:end], number, position)
+            position = end + 1
+    except Broken as error:
+        if number > 1 and data.find(b"\n", position) == size - 1 and b"\x00" in data[position:]:
+            found.torn = size - position  # blocks that were never written: a power cut, not an edit
+        else:
+            found.fault = _fault(error, number, position)
+    except FormatError as error:  # a malformed call id
+        found.fault = Fault(error.code, number, position, error.message)
+    if not found.entries and found.fault is None:
+        found.fault = Fault("file.torn", 1, 0, "the file stops before its first line ends")
+    return found
+
+
+def _line(found: Scan, line: bytes, number: int, offset: int) -> None:
+    if line.startswith(BLOB_START):
+        blob = read_blob(line)
+        if blob.id in found.blobs:
+            raise Broken("blob.duplicate", f"blob {blob.id[:12]} stands in the file twice")
+        found.blobs[blob.id] = (blob.form, blob.covered)
+        found.blob_lines.append((blob.id, number, offset, len(found.entries)))
+        return
+    if not line.startswith(ENTRY_START):
+        raise Broken("line.kind", "neither an entry nor a blob line")
+    entry = read_entry(line)
+    digest = entry_digest(line)
+    found.rules.entry(entry, digest)
+    found.entries.append(entry)
+    found.digests.append(digest)
+    found.entry_lines.append((number, offset))
+
+
+def _fault(error: Broken, line: int, offset: int) -> Fault:
+    return Fault(error.code, line, offset, error.message, error.integrity, error.version)
