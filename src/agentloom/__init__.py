@@ -17,7 +17,7 @@ from agentloom.api.hosts import (
     step,
     uuid,
 )
-from agentloom.api.trace import Trace
+from agentloom.api.trace import Trace, TraceCall
 from agentloom.api.workflow import State, Workflow
 from agentloom.errors import DivergenceError, LoomError
 from agentloom.runtime.answers import Answer, StreamedAnswer
@@ -35,6 +35,7 @@ __all__ = [
     "State",
     "StreamedAnswer",
     "Trace",
+    "TraceCall",
     "Workflow",
     "agent",
     "env",

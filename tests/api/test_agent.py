@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import random as stdlib_random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,10 @@ RAN: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AGENTLOOM_STORE", str(tmp_path / "store"))
     RAN.clear()
-    yield tmp_path / "store"
+    return tmp_path / "store"
 
 
 class Trouble(Exception):
@@ -101,9 +100,21 @@ def test_async_agent_replays_its_races() -> None:
         replayed(trace)
 
 
-async def test_async_inside_a_running_loop() -> None:
-    trace = await async_support.arun([1, 2])
-    replayed(trace)
+def test_async_inside_a_running_loop() -> None:
+    async def service() -> Trace:
+        trace = await async_support.arun([1, 2])
+        replayed(trace)
+        return trace
+
+    assert asyncio.run(service()).status == "completed"
+
+
+def test_run_inside_a_running_loop_is_refused_with_the_remedy() -> None:
+    async def service() -> None:
+        async_support.run([1])
+
+    with pytest.raises(agentloom.LoomError, match="arun"):
+        asyncio.run(service())
 
 
 @agent
@@ -153,7 +164,7 @@ def threaded(n: int) -> list[Any]:
     def branch(i: int) -> Any:
         first = lookup(i)["total"]
         second = sync.step(sum, [i, i])
-        return [first, second, *sync.parallel(lambda: sync.random(), lambda: lookup(i)["lines"])]
+        return [first, second, *sync.parallel(sync.random, lambda: lookup(i)["lines"])]
 
     return sync.parallel(*(lambda i=i: branch(i) for i in range(n)))
 
@@ -185,7 +196,7 @@ def test_a_changed_argument_diverges_whatever_the_agent_catches() -> None:
     def swallow() -> str:
         try:
             lookup(order)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - what careless agents do
             return "fine"
         return "fine"
 

@@ -38,7 +38,7 @@ class Agent(Generic[P, R]):
         if scope is None:
             return cast(R, self.function.function(*args, **kwargs))
         if self.function.is_async:
-            return cast(R, call_child_async(scope, self.function, args, kwargs))
+            return cast(R, call_child_async(self.function, args, kwargs))
         return cast(R, call_child(scope, self.function, args, kwargs))
 
     def run(

@@ -19,7 +19,92 @@ if TYPE_CHECKING:
     from agentloom.replay.diff import Diff
     from agentloom.replay.report import Report
 
-__all__ = ["Trace"]
+__all__ = ["Trace", "TraceCall"]
+
+
+class TraceCall:
+    """One recorded host call. Payloads are decoded when asked for, fresh each time (``PayloadMissing`` when erased)."""
+
+    __slots__ = ("_call", "_recording")
+
+    def __init__(self, recording: Recording, call: RecordedCall) -> None:
+        self._recording = recording
+        self._call = call
+
+    @property
+    def number(self) -> int:
+        """Its number in the run, from 1: how commands address it."""
+        return self._call.index
+
+    @property
+    def id(self) -> str:
+        """Its structural id, such as ``root/support/parallel[1]#3``."""
+        return self._call.id
+
+    @property
+    def path(self) -> str:
+        """The id without its counter."""
+        return self._call.id.partition("#")[0]
+
+    @property
+    def kind(self) -> str:
+        """``model``, ``tool``, ``http``, ``now`` ..."""
+        return self._call.type
+
+    @property
+    def name(self) -> str:
+        """The model, tool or function."""
+        return self._call.name
+
+    @property
+    def effect(self) -> str | None:
+        """What a tool does to the world: ``pure``, ``read`` or ``write``."""
+        return self._call.effect
+
+    @property
+    def src(self) -> str:
+        """The place in the code: ``file:line function``."""
+        return self._call.src
+
+    @property
+    def status(self) -> str | None:
+        """``ok``, ``error``, ``cancelled``, ``closed`` (a stream left early); None where the run died in the call."""
+        return self._call.status
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The request as recorded."""
+        return cast("dict[str, Any]", decode(self._recording.request(self._call), TYPES))
+
+    @property
+    def result(self) -> Any:
+        """What the call returned; None when it did not end well."""
+        return decode(self._recording.outcome(self._call), TYPES) if self.status == "ok" else None
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the call raised."""
+        if self.status != "error":
+            return None
+        return cast(BaseException, decode(self._recording.outcome(self._call), TYPES))
+
+    @property
+    def chunks(self) -> list[Any]:
+        """The chunks of a streamed call, as far as it was read."""
+        return [decode(chunk, TYPES) for chunk in self._recording.chunks_of(self._call)]
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """Token counts by class, as the provider gave them."""
+        return cast("dict[str, Any] | None", self._call.usage)
+
+    @property
+    def duration(self) -> int | None:
+        """Nanoseconds from request to outcome."""
+        return self._call.dur
+
+    def __repr__(self) -> str:
+        return f"<call {self.number} {self.kind} {self.name} {self.status}>"
 
 
 class Trace:
@@ -67,17 +152,17 @@ class Trace:
     @property
     def run_id(self) -> str:
         """The run's id."""
-        return cast(str, self.journal.entries[0]["run"])
+        return str(self.journal.entries[0]["run"])
 
     @property
     def head(self) -> str:
         """The digest of the last entry. Kept elsewhere, it proves later that nothing was altered."""
         return self.journal.head
 
-    @property
-    def calls(self) -> Sequence[RecordedCall]:
+    @cached_property
+    def calls(self) -> Sequence[TraceCall]:
         """The host calls, in the order in which they were made."""
-        return self._recording.calls
+        return [TraceCall(self._recording, call) for call in self._recording.calls]
 
     @property
     def status(self) -> str:

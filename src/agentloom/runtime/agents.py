@@ -15,7 +15,7 @@ from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.driver_sync import run_sync
 from agentloom.runtime.registry import declare_annotations
-from agentloom.runtime.scope import Scope, entered
+from agentloom.runtime.scope import Scope, entered, require
 from agentloom.runtime.session import Session
 
 __all__ = ["AgentFunction", "call_child", "call_child_async", "execute", "execute_blocking"]
@@ -111,9 +111,13 @@ def _child(scope: Scope, agent: AgentFunction, args: tuple[object, ...], kwargs:
 
 
 async def call_child_async(
-    scope: Scope, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
+    agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
-    """Run another async agent inside this run: its calls lie below the ``agent`` call, its result is recorded."""
+    """Run another async agent inside this run: its calls lie below the ``agent`` call, its result is recorded.
+
+    The scope is the one in which the coroutine is awaited, not the one that made it.
+    """
+    scope = require(agent.name)
     engine = scope.session.engine
     call, below = _child(scope, agent, args, kwargs)
     try:
