@@ -78,6 +78,7 @@ class TraceLedger:
         self._append(line + pending)
 
     def request(self, call: Call) -> None:
+        self._settle()
         spec = call.spec
         fields: dict[str, Tree] = {
             "call": call.id,
@@ -94,7 +95,7 @@ class TraceLedger:
             fields["effect"] = spec.effect
         if call.attempt > 1:
             fields["attempt"] = call.attempt
-        self._write("request", fields)
+        self._emit("request", fields)
         call.request_seq = self._journal.seq
 
     def outcome(
@@ -108,6 +109,7 @@ class TraceLedger:
         usage: Mapping[str, Tree] | None,
         dur: int | None,
     ) -> None:
+        self._settle()
         fields: dict[str, Tree] = {"call": call.id}
         if d is not None:
             fields["d"] = d
@@ -121,7 +123,7 @@ class TraceLedger:
             fields["usage"] = dict(usage)
         if dur is not None:
             fields["dur"] = dur
-        self._write("outcome", fields)
+        self._emit("outcome", fields)
 
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None:
         held = self._chunks.get(call.id)
@@ -131,10 +133,12 @@ class TraceLedger:
         held[2].append(tree)
 
     def event(self, kind: str, d: int, vt: int) -> None:
-        self._write(kind, {"d": d, "vt": vt})
+        self._settle()
+        self._emit(kind, {"d": d, "vt": vt})
 
     def state(self, call: str, name: str, key: str, tree: Tree, reads: tuple[str, ...], src: str) -> None:
-        self._write(
+        self._settle()
+        self._emit(
             "state",
             {
                 "call": call,
@@ -147,6 +151,7 @@ class TraceLedger:
         )
 
     def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None:
+        self._settle()
         fields: dict[str, Tree] = {}
         if call is not None:
             fields["call"] = call
@@ -154,20 +159,19 @@ class TraceLedger:
             fields["why"] = why
         if tree is not None:
             fields["val"] = self._blobs.put(tree)
-        self._write(kind, fields)
+        self._emit(kind, fields)
 
     def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:
+        self._settle()
         name = "err" if status == "failed" else "val"
-        self._write("end", {"status": status, name: self._blobs.put(tree), "totals": dict(totals)})
+        self._emit("end", {"status": status, name: self._blobs.put(tree), "totals": dict(totals)})
 
-    def _write(self, kind: str, fields: Mapping[str, Tree]) -> None:
-        if self._chunks:
-            # The payloads of this entry are pending already; they go out with the first batch, which is harmless:
-            # a payload may come any time before the entry that names it.
-            held, self._chunks = self._chunks, {}
-            for call, items, values in held.values():
-                self._emit("chunks", {"call": call.id, "items": items, "val": self._blobs.put(values)})
-        self._emit(kind, fields)
+    def _settle(self) -> None:
+        """Write the chunks that were kept back. Before anything of the next entry is put: each payload stands right
+        before the first entry that names it."""
+        held, self._chunks = self._chunks, {}
+        for call, items, values in held.values():
+            self._emit("chunks", {"call": call.id, "items": items, "val": self._blobs.put(values)})
 
     def _emit(self, kind: str, fields: Mapping[str, Tree]) -> None:
         pending = self._blobs.take()
