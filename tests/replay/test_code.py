@@ -47,7 +47,11 @@ def _facts(text: str, **more: str) -> CodeFacts:
 
 
 def test_moves_comments_blank_lines_and_quotes_are_no_change() -> None:
-    moved = OLD.replace("    # ask first\n", "").replace("'", '"').replace("\n\n\ndef unrel", "\n# x\n\n\n\ndef unrel")
+    moved = (
+        OLD.replace("    # ask first\n", "")
+        .replace("'", '"')
+        .replace("\n\n\ndef unrel", "\n# x\n\n\n\ndef unrel")
+    )
     head, tail = moved.split("class Router:")
     body, rest = tail.split("async def turn")
     reordered = head + "async def turn" + rest + "\n\nclass Router:" + body
@@ -84,7 +88,8 @@ def test_a_docstring_is_a_change_of_its_own_kind() -> None:
 
 def test_a_module_that_does_not_parse_is_compared_as_text() -> None:
     (change,) = _changes(OLD + "def broken(:\n")
-    assert change.kind == "module" and change.added[-1][1] == "def broken(:"
+    assert change.kind == "module"
+    assert change.added[-1][1] == "def broken(:"
 
 
 def test_a_module_that_is_gone() -> None:
@@ -93,10 +98,15 @@ def test_a_module_that_is_gone() -> None:
 
 
 def test_the_constant_whose_text_appears_comes_first() -> None:
-    new = OLD.replace("LIMIT = 3", "LIMIT = 4").replace("when paid", "within 30 days").replace("nothing", "something")
+    new = (
+        OLD.replace("LIMIT = 3", "LIMIT = 4")
+        .replace("when paid", "within 30 days")
+        .replace("nothing", "something")
+    )
     difference = compare({"content": "Refund when paid."}, {"content": "Refund within 30 days."})
     cause = find_cause(_facts(OLD), _facts(new), difference.items, parse_src("agent.py:24 turn"))
-    assert cause.kind == "code" and cause.relevant
+    assert cause.kind == "code"
+    assert cause.relevant
     assert cause.changes[0].title == "SYSTEM"
 
 
@@ -110,7 +120,8 @@ def test_a_function_that_the_call_site_reaches_comes_before_one_that_it_does_not
 def test_a_change_without_bearing_says_so() -> None:
     difference = compare({"content": "a b"}, {"content": "b a"})
     cause = find_cause(_facts(OLD), _facts(OLD.replace("nothing", "something")), difference.items, None)
-    assert cause.kind == "code" and not cause.relevant
+    assert cause.kind == "code"
+    assert not cause.relevant
 
 
 def test_unchanged_code_makes_it_a_leak_or_a_drift_of_packages() -> None:
@@ -126,5 +137,7 @@ def test_unchanged_code_makes_it_a_leak_or_a_drift_of_packages() -> None:
 
 def test_places_are_parsed() -> None:
     site = parse_src("pkg/agent.py:61 build")
-    assert site is not None and (site.file, site.line, site.function) == ("pkg/agent.py", 61, "build")
-    assert parse_src("?") is None and parse_src(None) is None
+    assert site is not None
+    assert (site.file, site.line, site.function) == ("pkg/agent.py", 61, "build")
+    assert parse_src("?") is None
+    assert parse_src(None) is None

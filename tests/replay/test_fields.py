@@ -28,23 +28,34 @@ def test_a_changed_argument_is_one_line() -> None:
 
 
 def test_a_changed_message_shows_its_text_and_what_is_the_same() -> None:
-    then = {
+    then: Any = {
         "model": "gpt-4o",
-        "messages": [*_messages(100), {"role": "system", "content": "Answer in one sentence. Ask before deleting."}],
+        "messages": [
+            *_messages(100),
+            {"role": "system", "content": "Answer in one sentence. Ask before deleting."},
+        ],
         "tools": [{"name": "search"}],
         "temperature": 0,
     }
-    now = {**then, "messages": [*_messages(100), {"role": "system", "content": "Answer in one sentence."}]}
+    now: Any = {
+        **then,
+        "messages": [*_messages(100), {"role": "system", "content": "Answer in one sentence."}],
+    }
     comparison = compare(then, now)
     found = _one(comparison)
     assert found.path == "messages[100].content"
-    assert plain(found.lines(80)) == "  - Answer in one sentence. Ask before deleting.\n  + Answer in one sentence."
+    assert (
+        plain(found.lines(80))
+        == "  - Answer in one sentence. Ask before deleting.\n  + Answer in one sentence."
+    )
     assert comparison.same == ("100 earlier messages", "tools", "parameters")
 
 
 def test_an_insertion_in_the_middle_is_one_insertion() -> None:
-    new = {"role": "user", "content": "inserted"}
-    comparison = compare({"messages": _messages(200)}, {"messages": [*_messages(50), new, *_messages(200)[50:]]})
+    new: Any = {"role": "user", "content": "inserted"}
+    comparison = compare(
+        {"messages": _messages(200)}, {"messages": [*_messages(50), new, *_messages(200)[50:]]}
+    )
     found = _one(comparison)
     assert (found.path, found.kind, found.now) == ("messages[50]", "added", new)
     assert comparison.same == ("50 earlier messages", "150 later messages")
@@ -75,7 +86,14 @@ def test_a_permuted_list_is_one_finding() -> None:
 
 @pytest.mark.parametrize(
     ("then", "now", "kind"),
-    [(1, 1.0, "type"), (1, True, "type"), ("1", 1, "type"), (None, "x", "changed"), ([], {}, "type"), (1, 2, "changed")],
+    [
+        (1, 1.0, "type"),
+        (1, True, "type"),
+        ("1", 1, "type"),
+        (None, "x", "changed"),
+        ([], {}, "type"),
+        (1, 2, "changed"),
+    ],
 )
 def test_types_are_part_of_equality(then: Any, now: Any, kind: str) -> None:
     assert not same_tree(then, now)
@@ -83,19 +101,20 @@ def test_types_are_part_of_equality(then: Any, now: Any, kind: str) -> None:
 
 
 def test_mapping_order_counts_only_where_asked() -> None:
-    then, now = {"a": 1, "b": 2}, {"b": 2, "a": 1}
+    then: Any = {"a": 1, "b": 2}
+    now: Any = {"b": 2, "a": 1}
     assert not compare(then, now)
     found = _one(compare({"out": then}, {"out": now}, ordered=True))
     assert (found.path, found.kind) == ("out", "order")
 
 
 def test_tagged_values_are_opened_by_kind() -> None:
-    then = {"t": {"$tuple": [1, {"x": 2}]}, "when": {"$datetime": "2026-01-01T00:00:00+00:00"}}
-    now = {"t": {"$tuple": [1, {"x": 3}]}, "when": {"$datetime": "2026-01-02T00:00:00+00:00"}}
+    then: Any = {"t": {"$tuple": [1, {"x": 2}]}, "when": {"$datetime": "2026-01-01T00:00:00+00:00"}}
+    now: Any = {"t": {"$tuple": [1, {"x": 3}]}, "when": {"$datetime": "2026-01-02T00:00:00+00:00"}}
     assert [item.path for item in compare(then, now).items] == ["t[1].x", "when"]
     assert _one(compare({"t": {"$tuple": [1]}}, {"t": [1]})).kind == "type"
-    obj = {"$obj": {"type": "m:Point", "how": "dataclass", "data": {"x": 1}}}
-    moved = {"$obj": {"type": "m:Point", "how": "dataclass", "data": {"x": 2}}}
+    obj: Any = {"$obj": {"type": "m:Point", "how": "dataclass", "data": {"x": 1}}}
+    moved: Any = {"$obj": {"type": "m:Point", "how": "dataclass", "data": {"x": 2}}}
     assert _one(compare({"p": obj}, {"p": moved})).path == "p.x"
 
 
@@ -105,9 +124,13 @@ def test_odd_keys_are_quoted() -> None:
 
 def test_a_long_text_shows_the_changed_span_with_context() -> None:
     common = "word " * 20_000
-    comparison = compare({"text": common + "when paid, " + common}, {"text": common + "within 30 days, " + common})
+    comparison = compare(
+        {"text": common + "when paid, " + common}, {"text": common + "within 30 days, " + common}
+    )
     text = plain(_one(comparison).lines(80))
-    assert "when paid" in text and "within 30 days" in text and text.count("...") == 4
+    assert "when paid" in text
+    assert "within 30 days" in text
+    assert text.count("...") == 4
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
@@ -127,20 +150,22 @@ def test_a_line_changed_in_a_long_prompt_shows_that_line() -> None:
 
 
 def test_huge_values_cost_little_and_say_when_they_are_cut() -> None:
-    then = {"rows": [{"id": number, "text": "x" * 50} for number in range(20_000)]}
-    now = {"rows": [{"id": number, "text": "y" * 50} for number in range(20_000)]}
+    then: Any = {"rows": [{"id": number, "text": "x" * 50} for number in range(20_000)]}
+    now: Any = {"rows": [{"id": number, "text": "y" * 50} for number in range(20_000)]}
     began = time.process_time()
     comparison = compare(then, now)
     assert time.process_time() - began < 2
-    assert len(comparison.items) == 40 and not comparison.complete
+    assert len(comparison.items) == 40
+    assert not comparison.complete
     assert sum(len(plain(item.lines(80))) for item in comparison.items[:4]) < 1200
 
 
-def test_random_edits_are_all_found(seed: int = 7) -> None:
+def test_random_edits_are_all_found() -> None:
+    seed = 7
     generator = random.Random(seed)
     print("seed", seed)
     for _ in range(200):
-        then = {f"k{number}": generator.choice([1, "a", None, [1, 2], {"x": 1}]) for number in range(10)}
+        then: Any = {f"k{number}": generator.choice([1, "a", None, [1, 2], {"x": 1}]) for number in range(10)}
         now = dict(then)
         changed = generator.sample(sorted(then), 3)
         for key in changed:
@@ -151,7 +176,8 @@ def test_random_edits_are_all_found(seed: int = 7) -> None:
 def test_json_is_bounded() -> None:
     found = _one(compare({"t": "a" * 10_000, "u": 1}, {"t": "b" * 10_000, "u": 1}))
     out: Any = found.to_json()
-    assert out["path"] == "t" and out["kind"] == "changed"
+    assert out["path"] == "t"
+    assert out["kind"] == "changed"
     assert len(str(out)) < 12_000
 
 

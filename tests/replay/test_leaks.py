@@ -19,7 +19,11 @@ CERTAIN: list[tuple[str, Any, Any]] = [
         "id 6ba7b811-9dad-11d1-80b4-00c04fd430c8",
     ),
     ("a date and time", "at 2026-01-02T10:11:12.123Z", "at 2026-01-02T10:11:13Z"),
-    ("a date and time", {"$datetime": "2026-01-02T10:11:12+00:00"}, {"$datetime": "2026-01-02T10:11:13+00:00"}),
+    (
+        "a date and time",
+        {"$datetime": "2026-01-02T10:11:12+00:00"},
+        {"$datetime": "2026-01-02T10:11:13+00:00"},
+    ),
     ("a time of day", "it is 10:15", "it is 10:16"),
     ("a time in seconds since 1970", 1760000000, 1760000001),
     ("a time in seconds since 1970", 1760000000.5, 1760000001.25),
@@ -45,24 +49,35 @@ GUESSES: list[tuple[str, Any, Any]] = [
 @pytest.mark.parametrize(("what", "then", "now"), CERTAIN)
 def test_a_form_that_settles_it(what: str, then: Any, now: Any) -> None:
     found = classify(then, now)
-    assert found is not None and (found.what, found.guess) == (what, False)
-    assert found.fix and found.likely
+    assert found is not None
+    assert (found.what, found.guess) == (what, False)
+    assert found.fix
+    assert found.likely
 
 
 @pytest.mark.parametrize(("what", "then", "now"), GUESSES)
 def test_a_guess_says_that_it_is_one(what: str, then: Any, now: Any) -> None:
     found = classify(then, now)
-    assert found is not None and (found.what, found.guess) == (what, True)
+    assert found is not None
+    assert (found.what, found.guess) == (what, True)
 
 
 def test_several_leaks_in_one_text_are_all_named() -> None:
     found = classify(f"{UUID4[0]} at 2026-01-02T10:11:12Z", f"{UUID4[1]} at 2026-01-02T10:11:13Z")
-    assert found is not None and found.what == "a version 4 UUID, a date and time"
+    assert found is not None
+    assert found.what == "a version 4 UUID, a date and time"
 
 
 @pytest.mark.parametrize(
     ("then", "now"),
-    [("hello world", "goodbye world"), (True, False), (5, True), ("a", None), (["a"], ["b"]), ({"a": 1}, {"a": 2})],
+    [
+        ("hello world", "goodbye world"),
+        (True, False),
+        (5, True),
+        ("a", None),
+        (["a"], ["b"]),
+        ({"a": 1}, {"a": 2}),
+    ],
 )
 def test_an_edit_is_not_a_leak(then: Any, now: Any) -> None:
     assert classify(then, now) is None

@@ -17,7 +17,7 @@ _PAIRED = 24  # larger replaced blocks are paired by position
 
 
 def align(a: Sequence[Tree], b: Sequence[Tree], same: Callable[[Tree, Tree], bool]) -> list[Pair]:
-    """Pairs of indexes that differ: ``(i, j)`` changed, ``(i, None)`` removed, ``(None, j)`` added; equal ones left out."""
+    """Pairs of indexes that differ: ``(i, j)`` changed, ``(i, None)`` removed, ``(None, j)`` added."""
     head, limit = 0, min(len(a), len(b))
     while head < limit and same(a[head], b[head]):
         head += 1
@@ -70,7 +70,9 @@ def _by_position(head: int, middle_a: int, middle_b: int) -> list[Pair]:
     return pairs + _only(head + common, head + middle_a, head + common, head + middle_b)
 
 
-def _replaced(a: Sequence[Tree], b: Sequence[Tree], rows: tuple[int, int], columns: tuple[int, int]) -> list[Pair]:
+def _replaced(
+    a: Sequence[Tree], b: Sequence[Tree], rows: tuple[int, int], columns: tuple[int, int]
+) -> list[Pair]:
     """Pair the items of a replaced block in order so that the most similar ones meet."""
     height, width = rows[1] - rows[0], columns[1] - columns[0]
     if height == width or not height or not width or max(height, width) > _PAIRED:

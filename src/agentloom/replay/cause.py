@@ -26,10 +26,10 @@ class CodeFacts:
     ``working tree``) or empty. ``packages`` maps a distribution to its version.
     """
 
-    modules: Mapping[str, ModuleSource] = field(default_factory=lambda: dict[str, ModuleSource]())
+    modules: Mapping[str, ModuleSource] = field(default_factory=dict[str, ModuleSource])
     revision: str = ""
-    packages: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
-    interpreter: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
+    packages: Mapping[str, str] = field(default_factory=dict[str, str])
+    interpreter: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,9 @@ def _scores(
     return [_score(change, differences, site, reach) for change in changes]
 
 
-def _score(change: CodeChange, differences: Sequence[Difference], site: Site | None, reach: dict[str, int]) -> int:
+def _score(
+    change: CodeChange, differences: Sequence[Difference], site: Site | None, reach: dict[str, int]
+) -> int:
     score = {"docstring": -15, "import": -6, "module": -4}.get(change.kind, 0)
     for difference in differences[:8]:
         for old, new, old_full, new_full in _texts(difference):

@@ -109,9 +109,7 @@ def _module_changes(module: str, old: ModuleSource, new: ModuleSource) -> list[C
     except (SyntaxError, ValueError, RecursionError):
         removed, added = _line_diff(old.text.splitlines(), 1, new.text.splitlines(), 1)
         first = added[0][0] if added else None
-        return [
-            CodeChange(module, new.file, "module", module, "changed", first, None, removed, added)
-        ]
+        return [CodeChange(module, new.file, "module", module, "changed", first, None, removed, added)]
     return list(_Compare(module, old, new).bodies("", old_tree.body, new_tree.body))
 
 
@@ -194,10 +192,11 @@ def _items(prefix: str, body: list[ast.stmt]) -> dict[str, _Item]:
 
 def _shape(node: _Def) -> str:
     """The definition's syntax without positions and docstrings."""
-    found: list[tuple[_Def, ast.stmt]] = []
-    for inner in ast.walk(node):
-        if isinstance(inner, _Def) and inner.body and _is_docstring(inner.body[0]):
-            found.append((inner, inner.body[0]))
+    found = [
+        (inner, inner.body[0])
+        for inner in ast.walk(node)
+        if isinstance(inner, _Def) and inner.body and _is_docstring(inner.body[0])
+    ]
     for inner, _ in found:
         inner.body = inner.body[1:]
     shape = ast.dump(node)
@@ -223,7 +222,11 @@ def _docstring_lines(item: _Item | None) -> set[int]:
 
 
 def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _class_head(node: ast.ClassDef) -> str:

@@ -29,10 +29,11 @@ _LISTS = ("$tuple", "$set", "$frozenset")
 _DEPTH = 100
 _VISITS = 20_000
 _JSON_TEXT = 2000  # longer strings are cut in to_json
+# Request fields of model calls that are named together as "parameters".
 _PARAMETERS = frozenset(
-    "model temperature top_p seed response_format tool_choice max_tokens max_completion_tokens stop n "
-    "frequency_penalty presence_penalty logprobs top_logprobs reasoning reasoning_effort stream parallel_tool_calls "
-    "stream_options max_output_tokens top_k params parameters".split()
+    """model temperature top_p top_k seed response_format tool_choice max_tokens max_completion_tokens
+    max_output_tokens stop n frequency_penalty presence_penalty logprobs top_logprobs reasoning reasoning_effort
+    stream stream_options parallel_tool_calls""".split()  # noqa: SIM905 - thirty quoted words read worse
 )
 
 
@@ -108,7 +109,12 @@ class Difference:
             out["now"] = _bounded(self.now)
         if self.hunks:
             out["spans"] = [
-                {"before": h.before, "recorded": h.old[:_JSON_TEXT], "now": h.new[:_JSON_TEXT], "after": h.after}
+                {
+                    "before": h.before,
+                    "recorded": h.old[:_JSON_TEXT],
+                    "now": h.new[:_JSON_TEXT],
+                    "after": h.after,
+                }
                 for h in self.hunks
             ]
             out["span_count"] = self.hunk_count
@@ -135,7 +141,7 @@ class Comparison:
 class _Walk:
     limit: int
     ordered: bool
-    items: list[Difference] = field(default_factory=lambda: list[Difference]())
+    items: list[Difference] = field(default_factory=list[Difference])
     total: int = 0
     visits: int = 0
 
@@ -195,7 +201,9 @@ class _Walk:
                 self.add(Difference(join_path(path, j), "added", now=b[j]))
 
 
-def compare(recorded: Tree, now: Tree, *, limit: int = 40, ordered: bool = False, root: str = "") -> Comparison:
+def compare(
+    recorded: Tree, now: Tree, *, limit: int = 40, ordered: bool = False, root: str = ""
+) -> Comparison:
     """Differences from ``recorded`` to ``now``; ``root`` is the path of the whole value (``output``)."""
     walk = _Walk(limit, ordered)
     walk.compare(root, root, recorded, now, 0)

@@ -12,7 +12,6 @@ import os
 import platform
 import re
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -53,20 +52,31 @@ _FIXES: dict[str, tuple[str, str]] = {
     "ulid": ("a ULID or similar sortable id: part time, part random", "use agentloom's uuid()"),
     "time": ("datetime.now(), time.time() or a time stamp of a library", "use agentloom's now()"),
     "duration": ("a measured duration (time.perf_counter)", "use agentloom's now(), or leave durations out"),
-    "address": ("repr() of an object, or id()", "give the object a __repr__, or leave repr() out of requests"),
+    "address": (
+        "repr() of an object, or id()",
+        "give the object a __repr__, or leave repr() out of requests",
+    ),
     "set order": ("iteration over a set: its order depends on the hash seed", "sort it: sorted(...)"),
     "key order": ("a mapping filled from a set or in order of completion", "sort the keys where it is made"),
     "float": ("sums in another order (set, threads, BLAS)", "math.fsum, or round() before it is sent"),
-    "temp path": ("tempfile: a new name in each run", "make the path inside a recorded tool, or use a fixed folder"),
+    "temp path": (
+        "tempfile: a new name in each run",
+        "make the path inside a recorded tool, or use a fixed folder",
+    ),
     "folder": ("the working or home folder of the machine", "use paths relative to the project"),
     "host": ("the host's name", "read it with agentloom's env(), or leave it out"),
     "pid": ("os.getpid()", "use agentloom's uuid(), or leave it out"),
     "token": ("secrets, os.urandom or a hash of something random", "use agentloom's random() or uuid()"),
     "random": ("random.random() or another generator outside the run", "use agentloom's random()"),
-    "number": ("a counter or random number outside the run", "use agentloom's random(), or pass it in as input"),
+    "number": (
+        "a counter or random number outside the run",
+        "use agentloom's random(), or pass it in as input",
+    ),
 }
 
-_UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-([0-9a-fA-F])[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
+_UUID = re.compile(
+    r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-([0-9a-fA-F])[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
+)
 _PATTERNS: tuple[tuple[str, re.Pattern[str], str, bool], ...] = (
     ("uuid", _UUID, "", False),
     ("ulid", re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b"), "a ULID", False),
@@ -177,18 +187,21 @@ def _numbers_in(a: str, b: str) -> Leak | None:
 
 
 def _numbers(a: float, b: float) -> Leak | None:
-    for unit, scale in (("seconds", 1), ("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9)):
+    for unit, scale in (
+        ("seconds", 1),
+        ("milliseconds", 10**3),
+        ("microseconds", 10**6),
+        ("nanoseconds", 10**9),
+    ):
         if all(_EPOCH_LOW * scale <= x < _EPOCH_HIGH * scale for x in (a, b)):
             return _leak("time", f"a time in {unit} since 1970")
-    if isinstance(a, float) and isinstance(b, float):
-        return _floats(a, b)
     if isinstance(a, int) and isinstance(b, int):
         if b == os.getpid():
             return _leak("pid", "a process id (this process has it now)")
         if all(0x5000_0000_0000 <= x < 0x8000_0000_0000 for x in (a, b)):
             return _leak("address", "an object's id()", True)
         return _leak("number", "a number that nothing recorded", True)
-    return None
+    return None if isinstance(a, int) or isinstance(b, int) else _floats(a, b)
 
 
 def _floats(a: float, b: float) -> Leak | None:
@@ -204,7 +217,7 @@ def _floats(a: float, b: float) -> Leak | None:
 
 def _ordinal(x: float) -> int:
     """Position of a float among all floats, so that neighbours differ by one."""
-    bits = cast(int, struct.unpack("<q", struct.pack("<d", x))[0])
+    bits = int(struct.unpack("<q", struct.pack("<d", x))[0])
     return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
 
 
@@ -245,5 +258,3 @@ def _permuted_text(a: str, b: str) -> Leak | None:
         if enclosed:
             return _leak("set order", "the same members in another order")
     return None
-
-

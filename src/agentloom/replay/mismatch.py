@@ -25,13 +25,15 @@ from agentloom.runtime.profiles import split
 __all__ = ["Judge", "request_differences"]
 
 _LOOK_AHEAD = 64
-_DELIVERIES = ("outcome", "chunk", "timer", "cancel")
 _TIMES = ("never", "once", "twice")
 
 
 @dataclass(slots=True)
 class Judge:
-    """Judges the calls in ``odd`` (in the order made), the first of which did not fit step ``at``."""
+    """Judges the calls in ``odd`` (in the order made), the first of which did not fit step ``at``.
+
+    ``quiescent``: the agent waits, so its window is complete; ``odd`` may be empty where a request was not made.
+    """
 
     recording: Recording
     at: int
@@ -45,13 +47,13 @@ class Judge:
         ids_then = [self.ident_recorded(call) for call in window]
         if self._same_members(ids_now, ids_then):
             return self._reordered(window, ids_now, ids_then)
+        if window and self.quiescent:
+            return self._in_window(window, ids_now, ids_then)
         call = self.odd[0]
         if not window:
             return self._beyond(call, ids_now[0], later)
         first = window[0]
         ahead = [*window[1:], *later]
-        if self.quiescent:
-            return self._in_window(window, ids_now, ids_then)
         skipped = self._found_ahead(call, ids_now[0], ahead)
         if skipped is not None:
             return self._missing(first, skipped + 1)
@@ -79,7 +81,7 @@ class Judge:
         later: list[RecordedCall] = []
         delivered = False
         for step in self.recording.steps[self.at :]:
-            if step.kind in _DELIVERIES:
+            if step.d is not None:
                 delivered = True
             elif step.kind == "request" and step.call is not None:
                 (later if delivered else window).append(step.call)
@@ -122,12 +124,16 @@ class Judge:
             return self._extra(call, now[spare_now[0]], window[0])
         partner = next((window[n] for n in spare_then if window[n].id == call.id), window[spare_then[0]])
         if (partner.type, partner.name) != (call.type, call.name):
-            alike = [window[n] for n in spare_then if (window[n].type, window[n].name) == (call.type, call.name)]
+            alike = [
+                window[n] for n in spare_then if (window[n].type, window[n].name) == (call.type, call.name)
+            ]
             partner = alike[0] if alike else partner
         return self._changed_or_extra(call, now[spare_now[0]], partner)
 
     def _changed_or_extra(self, call: Call, ident: str, recorded: RecordedCall) -> Finding:
-        if (call.type, call.name) != (recorded.type, recorded.name) and not self._renamed_model(call, recorded):
+        if (call.type, call.name) != (recorded.type, recorded.name) and not self._renamed_model(
+            call, recorded
+        ):
             return self._extra(call, ident, recorded)
         times = self._recorded_times(ident)
         if times and self._matched_times(ident) == times and call.key != recorded.key:

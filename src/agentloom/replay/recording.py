@@ -18,7 +18,7 @@ from agentloom.replay.code import ModuleSource
 
 __all__ = ["RecordedCall", "Recording", "Step"]
 
-StepKind = Literal["request", "outcome", "chunk", "timer", "cancel", "left", "state"]
+StepKind = Literal["request", "outcome", "chunk", "timer", "cancel", "turn", "left", "state"]
 _PASSIVE = frozenset(("note", "flag", "tag", "gap", "erase", "seal", "index", "segment", "rehash"))
 _LATER = frozenset(("suspend", "answer", "resume", "retract"))
 
@@ -78,9 +78,9 @@ class Recording:
     steps: list[Step]
     end: dict[str, Tree] | None
     nonce: bytes | None
-    unsupported: list[tuple[int, str]] = field(default_factory=lambda: list[tuple[int, str]]())
-    gaps: list[dict[str, Tree]] = field(default_factory=lambda: list[dict[str, Tree]]())
-    marks: list[dict[str, Tree]] = field(default_factory=lambda: list[dict[str, Tree]]())
+    unsupported: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    gaps: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
+    marks: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
     _batch: tuple[str, list[Tree]] = ("", [])
 
     @classmethod
@@ -132,7 +132,9 @@ class Recording:
 
     def request(self, call: RecordedCall) -> dict[str, Tree]:
         """The request as written."""
-        return cast("dict[str, Tree]", self.tree(call.req, f"the request of call {call.index} ({call.id})", call))
+        return cast(
+            "dict[str, Tree]", self.tree(call.req, f"the request of call {call.index} ({call.id})", call)
+        )
 
     def outcome(self, call: RecordedCall) -> Tree:
         """The value or the error tree of a call; None where it has none."""
@@ -232,8 +234,9 @@ class _Reader:
             "request": self._request,
             "outcome": self._outcome,
             "chunks": self._chunk_batch,
-            "timer": self._timer,
-            "cancel": self._cancel,
+            "timer": self._event,
+            "cancel": self._event,
+            "turn": self._event,
             "state": self._state,
             "end": self._end,
         }
@@ -301,14 +304,10 @@ class _Reader:
             call.chunks += 1
             self._chunks.append(Step("chunk", seq, call, row[0], row[1], payload, item, row[2]))
 
-    def _timer(self, entry: dict[str, Tree]) -> None:
+    def _event(self, entry: dict[str, Tree]) -> None:
+        kind = cast(StepKind, entry["kind"])
         self.out.steps.append(
-            Step("timer", cast(int, entry["seq"]), None, cast(int, entry["d"]), cast(int, entry["vt"]))
-        )
-
-    def _cancel(self, entry: dict[str, Tree]) -> None:
-        self.out.steps.append(
-            Step("cancel", cast(int, entry["seq"]), None, cast(int, entry["d"]), cast(int, entry["vt"]))
+            Step(kind, cast(int, entry["seq"]), None, cast(int, entry["d"]), cast(int, entry["vt"]))
         )
 
     def _state(self, entry: dict[str, Tree]) -> None:
@@ -322,6 +321,8 @@ class _Reader:
         call = self.out.by_id.get(cast(str, entry["call"]))
         if call is None:
             raise FormatError(
-                "unknown-call", f"entry {entry['seq']} names call {entry['call']}, which has no request", entry=entry["seq"]
+                "unknown-call",
+                f"entry {entry['seq']} names call {entry['call']}, which has no request",
+                entry=entry["seq"],
             )
         return call

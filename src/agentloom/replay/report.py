@@ -17,7 +17,9 @@ from agentloom.replay.text import Line, plain
 __all__ = ["CallRef", "Counts", "Finding", "Noted", "Report", "Verdict"]
 
 Verdict = Literal["identical", "identical except noted", "diverged"]
-FindingClass = Literal["changed", "extra", "missing", "reordered", "output", "ended early", "leak", "redacted"]
+FindingClass = Literal[
+    "changed", "extra", "missing", "reordered", "output", "ended early", "leak", "redacted"
+]
 SCHEMA = "agentloom/report/1"
 LIMIT = 1200
 """Characters of the text form at most, whatever the size of the run."""
@@ -112,7 +114,7 @@ class Report:
     seconds: float | None = None
     next: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    extra: dict[str, Tree] = field(default_factory=lambda: dict[str, Tree]())
+    extra: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     @property
     def ok(self) -> bool:

@@ -32,6 +32,9 @@ class _Level:
     loose: bool
 
 
+# Kinds of leaks whose value would be recognised if an earlier outcome had held it.
+_UNIQUE = frozenset(("uuid", "ulid", "token", "time", "random"))
+
 _LEVELS = (
     _Level(4, 4, 3, 3, 3, 100, False),
     _Level(3, 3, 2, 2, 2, 100, False),
@@ -75,11 +78,11 @@ def _render(report: Report, level: _Level, width: int) -> list[Line]:
     if finding.sequences is not None:
         out += _sequences(finding, width)
     elif finding.cls == "leak" and report.cause is not None:
-        out += _leak_values(report, finding, report.cause, level, width)
+        out += _leak_values(finding, report.cause, level, width)
     else:
         out += _differences(finding, level, width)
     if report.cause is not None:
-        out += _cause(report, report.cause, level, width)
+        out += _cause(report.cause, level, width)
     if report.leading and level.leading:
         out.append(_leading(report.leading[-level.leading :], width))
     for note in report.notes[: 1 if level.loose else 3]:
@@ -102,13 +105,15 @@ def _identical(report: Report, level: _Level, width: int) -> list[Line]:
         difference = item.comparison.items[0]
         where = f"call {item.call.index} {item.call.kind} {item.call.name}"
         more = item.comparison.total - 1
-        out.append(_labelled("noted", clip(f"{where}  {_pair(difference)}" + (f"  +{more}" if more else ""), width - 8)))
+        out.append(
+            _labelled(
+                "noted", clip(f"{where}  {_pair(difference)}" + (f"  +{more}" if more else ""), width - 8)
+            )
+        )
     hidden = counts.noted - len(report.noted[: level.differences])
     if hidden > 0:
         out.append(_labelled("", f"{hidden:,} more calls with noted differences (--json lists them)", "dim"))
-    for note in report.notes[:3]:
-        out.append(_labelled("note", clip(note, width - 8)))
-    return out
+    return out + [_labelled("note", clip(note, width - 8)) for note in report.notes[:3]]
 
 
 def _pair(difference: Difference) -> str:
@@ -171,7 +176,7 @@ def _differences(finding: Finding, level: _Level, width: int) -> list[Line]:
     comparison = finding.comparison
     place = _where(finding.call)
     if comparison is None or not comparison.items:
-        return [[("", "  "), ("path", place)], []] if place else []
+        return [_labelled("at", place, "path")] if place else []
     out: list[Line] = []
     for number, difference in enumerate(comparison.items[: level.differences]):
         tail = f"      {place}" if number == 0 and place else ""
@@ -197,7 +202,7 @@ def _difference(difference: Difference, level: _Level, width: int, tail: str) ->
     return [[("", "  "), ("path", path), ("dim", tail)], *lines]
 
 
-def _leak_values(report: Report, finding: Finding, cause: Cause, level: _Level, width: int) -> list[Line]:
+def _leak_values(finding: Finding, cause: Cause, level: _Level, width: int) -> list[Line]:
     items = finding.comparison.items if finding.comparison else ()
     chosen = [item for item in items if item.path == cause.leak_path] or list(items[:1])
     if not chosen:
@@ -242,7 +247,7 @@ def _joined(names: tuple[str, ...], width: int) -> str:
     return out
 
 
-def _cause(report: Report, cause: Cause, level: _Level, width: int) -> list[Line]:
+def _cause(cause: Cause, level: _Level, width: int) -> list[Line]:
     if cause.kind == "code":
         return _code(cause, level, width)
     out: list[Line] = []
@@ -252,7 +257,8 @@ def _cause(report: Report, cause: Cause, level: _Level, width: int) -> list[Line
         out.append(_labelled("cause", clip(f"code is the same; packages differ: {names}{more}", width - 8)))
     if cause.leak is not None:
         leak = cause.leak
-        nowhere = f"; holds a value of call {cause.earlier}" if cause.earlier else "; in no earlier outcome"
+        nowhere = "; in no earlier outcome" if leak.kind in _UNIQUE else ""
+        nowhere = f"; call {cause.earlier} returned it" if cause.earlier else nowhere
         out.append([("label", "looks like  "), ("", leak.what + nowhere)])
         guess = " (a guess)" if leak.guess else ""
         out.append([("label", "likely      "), ("", leak.likely + guess)])
@@ -296,11 +302,16 @@ def _code_lines(change: CodeChange, rows: int, width: int) -> list[Line]:
 
 def _telling(lines: tuple[tuple[int, str], ...], literals: frozenset[str]) -> list[tuple[int, str]]:
     """Lines that hold a changed literal first."""
-    return sorted(lines, key=lambda row: not any(literal and literal.strip() in row[1] for literal in literals))
+    return sorted(
+        lines, key=lambda row: not any(literal and literal.strip() in row[1] for literal in literals)
+    )
 
 
 def _leading(calls: tuple[CallRef, ...], width: int) -> Line:
-    pieces = [f"{call.index} {call.kind} {call.name}{' -> ' + call.outcome if call.outcome else ''}" for call in calls]
+    pieces = [
+        f"{call.index} {call.kind} {call.name}{' -> ' + call.outcome if call.outcome else ''}"
+        for call in calls
+    ]
     room = max(20, (width - 8) // len(pieces) - 2)
     return _labelled("before", "  ".join(clip(piece, room) for piece in pieces))
 

@@ -8,9 +8,9 @@ the engine hands over are never called.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import NoReturn, cast
+from typing import cast
 
-from agentloom.errors import Diverged, PayloadMissing
+from agentloom.errors import Diverged, LoomError
 from agentloom.format.values import Tree
 from agentloom.replay.fields import Comparison, compare, same_tree
 from agentloom.replay.mismatch import Judge
@@ -18,7 +18,7 @@ from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.summaries import recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, Status
-from agentloom.runtime.profiles import split
+from agentloom.runtime.profiles import get, split
 from agentloom.runtime.source import StateEntry
 
 __all__ = ["ReplaySource"]
@@ -33,7 +33,7 @@ class ReplaySource:
         self.on_arrival: Callable[[], None] | None = None
         self.recording = recording
         self.finding: Finding | None = None
-        self.missing: PayloadMissing | None = None
+        self.unusable: LoomError | None = None
         self.noted: list[Noted] = []
         self.complete = False
         self._steps = recording.steps
@@ -43,6 +43,7 @@ class ReplaySource:
         self._open: dict[str, RecordedCall] = {}
         self._waiting: dict[str, Call] = {}
         self._odd: list[Call] = []
+        self._noted_names: dict[str, frozenset[str]] = {}
         self._keyed = recording.nonce is not None
 
     # -- what was found ------------------------------------------------------------------------------------------
@@ -58,25 +59,29 @@ class ReplaySource:
         """Index of the next step that was not reached."""
         return self._at
 
-    def _fail(self, finding: Finding) -> NoReturn:
+    def _failed(self, finding: Finding) -> Diverged:
+        """Keep the first finding; the exception to raise."""
         if self.finding is None:
             self.finding = finding
-        self._guard()
-        raise AssertionError("unreachable")
+        finding = self.finding
+        where = f" at {finding.call.kind} {finding.call.name}" if finding.call else ""
+        return Diverged(f"the replay diverged ({finding.cls}){where}: {finding.message}")
 
     def _guard(self) -> None:
         """Raise the kept verdict again: nothing is served after it."""
-        if self.missing is not None:
-            raise Diverged(str(self.missing))
+        if self.unusable is not None:
+            raise Diverged(str(self.unusable))
         if self.finding is not None:
-            finding = self.finding
-            where = f" at {finding.call.kind} {finding.call.name}" if finding.call else ""
-            raise Diverged(f"the replay diverged ({finding.cls}){where}: {finding.message}")
+            raise self._failed(self.finding)
 
-    def _judge(self, *, quiescent: bool) -> NoReturn:
+    def _judged(self, *, quiescent: bool) -> Diverged:
         if self._at >= len(self._steps) and not self.recording.closed:
-            self._recording_ends(self._odd[0])
-        self._fail(Judge(self.recording, self._at, self._odd, quiescent).finding())
+            return self._failed(self._end_finding(self._odd[0]))
+        return self._failed(Judge(self.recording, self._at, self._odd, quiescent).finding())
+
+    def refuse(self, finding: Finding) -> Diverged:
+        """Keep a finding from outside the calls (a refused effect); the exception to raise where it happened."""
+        return self._failed(finding)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -112,25 +117,30 @@ class ReplaySource:
 
     def _has_noted(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether the recorded request has fields beside the load-bearing ones, by its number of fields."""
-        return self.recording.width(recorded) != len(call.key_tree)
+        names = self._noted_names.get(recorded.profile)
+        if names is None:
+            names = self._noted_names[recorded.profile] = get(recorded.profile).noted
+        return bool(names) and len(self._payload(lambda: self.recording.request(recorded))) != len(
+            call.key_tree
+        )
 
     # -- blocking calls ------------------------------------------------------------------------------------------
 
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
         self._guard()
         if self._odd:
-            self._judge(quiescent=False)
+            raise self._judged(quiescent=False)
         return self._next_for(call)
 
     def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
         self._guard()
         if self._odd:
-            self._judge(quiescent=False)
+            raise self._judged(quiescent=False)
 
     def next_inline(self, call: Call) -> Arrival:
         self._guard()
         if self._odd:
-            self._judge(quiescent=False)
+            raise self._judged(quiescent=False)
         return self._next_for(call)
 
     def _next_for(self, call: Call) -> Arrival:
@@ -140,14 +150,15 @@ class ReplaySource:
         if step is not None and step.kind in ("outcome", "chunk") and step.call is recorded:
             return self._hand_over(step, call)
         if step is None and not self.recording.closed:
-            self._recording_ends(call)
+            raise self._failed(self._end_finding(call))
         if recorded.left and recorded.status in ("closed", "cancelled"):
-            self._reads_on(call, recorded)
+            raise self._reads_on(call, recorded)
         message = (
             f"It is waited for at once now; when recorded {self._happened(step)} came first."
             " Was it awaited, or made in another thread?"
         )
-        self._fail(Finding("changed", ref_now(call, recorded, recorded.index), message, reason="blocking"))
+        ref = ref_now(call, recorded, recorded.index)
+        raise self._failed(Finding("changed", ref, message, reason="blocking"))
 
     # -- awaited calls -------------------------------------------------------------------------------------------
 
@@ -171,18 +182,18 @@ class ReplaySource:
         """The next recorded delivery. Raises ``Diverged`` where the agent did not get as far as when recorded."""
         self._guard()
         if self._odd:
-            self._judge(quiescent=True)
+            raise self._judged(quiescent=True)
         step = self._step()
         if step is None:
-            self._nothing_left(timer)
+            raise self._nothing_left(timer)
         if step.kind in ("outcome", "chunk"):
             return self._deliver_awaited(step)
         if step.kind == "timer":
             self._check_timer(step, timer)
             return self._passed(step, Arrival("timer", vt=step.vt, recorded=True))
-        if step.kind == "cancel":
-            return self._passed(step, Arrival("cancel", vt=step.vt, recorded=True))
-        self._not_done(step)
+        if step.kind in ("cancel", "turn"):
+            return self._passed(step, Arrival(step.kind, vt=step.vt, recorded=True))
+        raise self._not_done(step)
 
     def _deliver_awaited(self, step: Step) -> Arrival:
         recorded = cast(RecordedCall, step.call)
@@ -190,7 +201,7 @@ class ReplaySource:
         if call is None:
             what = f"chunk {step.item + 1}" if step.kind == "chunk" else "its outcome"
             message = f"Now nobody waits for {what}, which was delivered here when recorded."
-            self._fail(Finding("missing", self._ref(recorded), message, reason="not awaited"))
+            raise self._failed(Finding("missing", self._ref(recorded), message, reason="not awaited"))
         return self._hand_over(step, call)
 
     def _hand_over(self, step: Step, call: Call) -> Arrival:
@@ -217,16 +228,16 @@ class ReplaySource:
         due = f"{step.vt / _SECOND:.3f} s"
         if timer is None:
             message = f"A timer fired here after {due} when recorded; now nothing waits for one."
-            self._fail(Finding("missing", None, message, reason="timer"))
+            raise self._failed(Finding("missing", None, message, reason="timer"))
         message = f"A timer fired here after {due} when recorded; now the first one is due at {timer / _SECOND:.3f} s."
-        self._fail(Finding("changed", None, message, reason="timer"))
+        raise self._failed(Finding("changed", None, message, reason="timer"))
 
     # -- what the agent ends itself ------------------------------------------------------------------------------
 
     def cancel(self, call: Call, status: Status) -> None:
         """A call that the agent cancelled or left must have been ended so, at the same point, when recorded."""
         self._waiting.pop(call.id, None)
-        if self.finding is not None or self.missing is not None or self._odd:
+        if self.finding is not None or self.unusable is not None or self._odd:
             return  # a mismatch is being judged; its clean-up is not compared
         recorded = self._open[call.id]
         step = self._left_step(recorded, anywhere=status == "closed")
@@ -238,56 +249,64 @@ class ReplaySource:
         word = "left early" if status == "closed" else "cancelled"
         after = f" after {call.chunks:,} of {recorded.chunks:,} chunks" if recorded.chunks else ""
         message = f"Now {word}{after}; when recorded it {self._fate(recorded)}."
-        self._fail(Finding("changed", ref_now(call, recorded, recorded.index), message, reason="ended by the agent"))
+        raise self._failed(
+            Finding("changed", ref_now(call, recorded, recorded.index), message, reason="ended by the agent")
+        )
 
     def _left_step(self, recorded: RecordedCall, *, anywhere: bool) -> Step | None:
         """The recorded end of the call, before the next delivery (or anywhere later)."""
         for step in self._steps[self._at :]:
             if step.kind == "left" and step.call is recorded:
                 return step
-            if step.kind in ("outcome", "chunk", "timer", "cancel") and not anywhere:
+            if step.d is not None and not anywhere:
                 return None
         return None
 
     def ended(self, call: Call, status: Status, tree: Tree) -> None:
         """A child agent's own result must equal the recorded one."""
-        if self.finding is not None or self.missing is not None or self._odd:
+        if self.finding is not None or self.unusable is not None or self._odd:
             return
         recorded = self._open[call.id]
         step = self._left_step(recorded, anywhere=False)
         if step is None:
             message = f"It ended here with status {status}; when recorded it {self._fate(recorded)}."
-            self._fail(Finding("changed", ref_now(call, recorded, recorded.index), message, reason="child"))
+            raise self._failed(
+                Finding("changed", ref_now(call, recorded, recorded.index), message, reason="child")
+            )
         step.used = True
         then = self._payload(lambda: self.recording.outcome(recorded))
         if recorded.status != status or not same_tree(then, tree, ordered=True):
             comparison = compare(then, tree, ordered=True, root="result")
-            message = "" if recorded.status == status else f"Status {recorded.status} when recorded, {status} now."
+            message = (
+                "" if recorded.status == status else f"Status {recorded.status} when recorded, {status} now."
+            )
             ref = ref_now(call, recorded, recorded.index)
-            self._fail(Finding("output", ref, message, comparison, reason="child"))
+            raise self._failed(Finding("output", ref, message, comparison, reason="child"))
 
     def state(self, entry: StateEntry) -> None:
         """A deterministic step's result must equal the recorded one."""
         self._guard()
         if self._odd:
-            self._judge(quiescent=False)
+            raise self._judged(quiescent=False)
         step = self._step()
         if step is None and not self.recording.closed:
-            self._fail(self._end_finding(None))
+            raise self._failed(self._end_finding(None))
         ref = CallRef(entry.call, "state", entry.name, None, entry.src)
         if step is None or step.kind != "state" or step.fields is None:
             message = f"State {entry.name} is set here; when recorded {self._happened(step)}."
-            self._fail(Finding("extra", ref, message, reason="state"))
+            raise self._failed(Finding("extra", ref, message, reason="state"))
         fields = step.fields
         ref = CallRef(entry.call, "state", entry.name, None, entry.src, str(fields.get("src", "")))
         if fields.get("call") != entry.call or fields.get("name") != entry.name:
             message = f"State {entry.name} is set here; when recorded it was {fields.get('name')}."
-            self._fail(Finding("changed", ref, message, reason="state"))
+            raise self._failed(Finding("changed", ref, message, reason="state"))
         if not (self._keyed and fields.get("key") == entry.key):
-            then = self._payload(lambda: self.recording.tree(cast(str, step.payload), f"the state {entry.name}"))
+            then = self._payload(
+                lambda: self.recording.tree(cast(str, step.payload), f"the state {entry.name}")
+            )
             if not same_tree(then, entry.tree, ordered=True):
                 comparison = compare(then, entry.tree, ordered=True, root=entry.name)
-                self._fail(Finding("changed", ref, "", comparison, reason="state"))
+                raise self._failed(Finding("changed", ref, "", comparison, reason="state"))
         self._at += 1
 
     # -- the end -------------------------------------------------------------------------------------------------
@@ -296,19 +315,19 @@ class ReplaySource:
         """The agent ended: nothing recorded may be left, and its output must be equal, order of mappings included."""
         self._guard()
         if self._odd:
-            self._judge(quiescent=True)
+            raise self._judged(quiescent=True)
         step = self._step()
         if step is not None:
-            self._fail(self._ended_early(step, status))
+            raise self._failed(self._ended_early(step, status))
         end = self.recording.end
         if end is None:
-            self._fail(self._end_finding(None))
+            raise self._failed(self._end_finding(None))
         then = self._payload(self.recording.output)
         if status != end["status"]:
             message = f"The run was {end['status']} when recorded; now it is {status}."
-            self._fail(Finding("output", None, message, self._outputs(then, tree), reason="status"))
+            raise self._failed(Finding("output", None, message, self._outputs(then, tree), reason="status"))
         if not same_tree(then, tree, ordered=True):
-            self._fail(Finding("output", None, "", self._outputs(then, tree), reason="value"))
+            raise self._failed(Finding("output", None, "", self._outputs(then, tree), reason="value"))
         self.complete = True
 
     @staticmethod
@@ -331,12 +350,12 @@ class ReplaySource:
         return steps[self._at] if self._at < len(steps) else None
 
     def _payload(self, read: Callable[[], Tree]) -> dict[str, Tree]:
-        """Read a payload; one that is gone ends the replay with an error that names the call and the payload."""
+        """Read a payload. What the trace cannot give (erased, an unknown profile) ends the replay with that error."""
         try:
             return cast("dict[str, Tree]", read())
-        except PayloadMissing as missing:
-            self.missing = missing
-            raise Diverged(str(missing)) from missing
+        except LoomError as error:
+            self.unusable = error
+            raise Diverged(str(error)) from error
 
     def _ref(self, recorded: RecordedCall) -> CallRef:
         return recorded_ref(self.recording, recorded)
@@ -346,7 +365,13 @@ class ReplaySource:
         if step is None:
             return "the run had ended"
         if step.call is None:
-            return {"timer": "a timer", "cancel": "a cancellation", "state": "a state"}.get(step.kind, step.kind)
+            words = {
+                "timer": "a timer",
+                "cancel": "a cancellation",
+                "state": "a state",
+                "turn": "a turn of the loop",
+            }
+            return words[step.kind]
         call = f"call {step.call.index} ({step.call.type} {step.call.name})"
         return {"request": call, "chunk": f"a chunk of {call}", "left": f"the end of {call}"}.get(
             step.kind, f"the outcome of {call}"
@@ -359,52 +384,53 @@ class ReplaySource:
             return "had no outcome"
         return words.get(recorded.status, "was cancelled") + ("" if recorded.status == "error" else " later")
 
-    def _reads_on(self, call: Call, recorded: RecordedCall) -> NoReturn:
+    def _reads_on(self, call: Call, recorded: RecordedCall) -> Diverged:
         message = (
             f"Chunk {call.chunks + 1:,} of the stream is asked for; when recorded the agent"
             f" left it after {recorded.chunks:,}, so it is not in the trace."
         )
         ref = ref_now(call, recorded, recorded.index)
-        self._fail(Finding("extra", ref, message, reason="reads further"))
+        return self._failed(Finding("extra", ref, message, reason="reads further"))
 
-    def _not_done(self, step: Step) -> NoReturn:
+    def _not_done(self, step: Step) -> Diverged:
         """The agent is quiescent, but when recorded it did something more before the next delivery."""
         if step.kind == "request":
             self._odd = []
-            self._fail(Judge(self.recording, self._at, [], quiescent=True).finding())
+            return self._failed(Judge(self.recording, self._at, [], quiescent=True).finding())
         if step.kind == "state":
             name = str((step.fields or {}).get("name"))
             message = f"State {name} was set here when recorded; now it is not."
             ref = CallRef(str((step.fields or {}).get("call")), "state", name)
-            self._fail(Finding("missing", ref, message, reason="state"))
+            return self._failed(Finding("missing", ref, message, reason="state"))
         recorded = cast(RecordedCall, step.call)
         waiting = self._waiting.get(recorded.id)
         if waiting is not None and recorded.status in ("closed", "cancelled") and waiting.spec.stream:
-            self._reads_on(waiting, recorded)
-        message = f"When recorded it {self._fate(recorded).replace(' later', '')} here; now it is still waited for."
-        self._fail(Finding("changed", self._ref(recorded), message, reason="ended by the agent"))
+            return self._reads_on(waiting, recorded)
+        message = (
+            f"When recorded it {self._fate(recorded).replace(' later', '')} here; now it is still waited for."
+        )
+        return self._failed(Finding("changed", self._ref(recorded), message, reason="ended by the agent"))
 
-    def _nothing_left(self, timer: int | None) -> NoReturn:
+    def _nothing_left(self, timer: int | None) -> Diverged:
         waiting = next(iter(self._waiting.values()), None)
         if not self.recording.closed:
-            self._recording_ends(waiting)
+            return self._failed(self._end_finding(waiting))
         if waiting is not None:
             recorded = self._open.get(waiting.id)
             message = "The agent waits for its outcome; when recorded the run ended before it came."
             ref = ref_now(waiting, recorded, recorded.index if recorded else None)
-            self._fail(Finding("extra", ref, message, reason="past the end"))
+            return self._failed(Finding("extra", ref, message, reason="past the end"))
         due = "" if timer is None else f" (a timer due at {timer / _SECOND:.3f} s)"
         message = f"The agent still waits{due}; when recorded the run had ended here."
-        self._fail(Finding("extra", None, message, reason="past the end"))
-
-    def _recording_ends(self, call: Call | None) -> NoReturn:
-        self._fail(self._end_finding(call))
+        return self._failed(Finding("extra", None, message, reason="past the end"))
 
     def _end_finding(self, call: Call | None) -> Finding:
         """The trace stops without an end entry: the recorded process died. Everything before matched."""
         calls = self.recording.calls
         dead = next((item for item in calls if item.status is None), None)
-        where = f"; call {dead.index} ({dead.type} {dead.name}) has no outcome, it is in doubt" if dead else ""
+        where = (
+            f"; call {dead.index} ({dead.type} {dead.name}) has no outcome, it is in doubt" if dead else ""
+        )
         message = f"The recording ends here: its process died after call {len(calls)}{where}."
         ref = None
         if call is not None:
@@ -417,7 +443,9 @@ class ReplaySource:
         word = {"completed": "returned", "failed": "raised"}.get(status, "was cancelled")
         ref = self._ref(step.call) if step.call is not None else None
         if rest:
-            names = ", ".join(f"{item.call.index} {item.call.type} {item.call.name}" for item in rest[:3] if item.call)
+            names = ", ".join(
+                f"{item.call.index} {item.call.type} {item.call.name}" for item in rest[:3] if item.call
+            )
             more = f" and {len(rest) - 3} more" if len(rest) > 3 else ""
             message = f"The agent {word} here; when recorded it went on with call {names}{more}."
             return Finding("ended early", ref, message, reason="agent ends")

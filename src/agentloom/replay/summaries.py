@@ -10,7 +10,7 @@ from agentloom.replay.report import CallRef
 from agentloom.replay.text import clip, one_line, show
 from agentloom.runtime.calls import Call
 
-__all__ = ["outcome_words", "recorded_ref", "request_words", "ref_now"]
+__all__ = ["outcome_words", "recorded_ref", "ref_now", "request_words"]
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep"))
 

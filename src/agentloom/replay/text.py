@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import cast
 
 import orjson
 
@@ -119,7 +118,7 @@ def _show_tag(tag: str, value: Tree, width: int) -> str:
         name = str(value.get("type", "error")).rpartition(":")[2]
         return clip(f"{name}: {one_line(str(value.get('message', ''))[:width])}", width)
     if tag == "$map" and isinstance(value, list):
-        pairs = [cast("list[Tree]", pair) for pair in value[:50] if isinstance(pair, list) and len(pair) == 2]
+        pairs = [pair for pair in value[:50] if isinstance(pair, list) and len(pair) == 2]
         inner = ", ".join(f"{show(key, 20)}: {show(item, 20)}" for key, item in pairs)
         return clip("{" + inner + "}", width)
     if tag == "$str" and isinstance(value, str):

@@ -1,0 +1,222 @@
+"""Replay: run an agent again from the top, every host call answered from the trace, and report what was found."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import cast
+
+from agentloom.errors import Diverged
+from agentloom.format.journal import Journal
+from agentloom.format.values import Tree, decode
+from agentloom.replay.cause import Cause, CodeFacts, find_cause, parse_src
+from agentloom.replay.code import ModuleSource
+from agentloom.replay.leaks import Leak
+from agentloom.replay.recording import RecordedCall, Recording, facts_of
+from agentloom.replay.refusal import refusing
+from agentloom.replay.report import CallRef, Finding, Report, Verdict
+from agentloom.replay.search import earlier_holder, holds_placeholder
+from agentloom.replay.source import ReplaySource
+from agentloom.replay.summaries import recorded_ref
+from agentloom.runtime.agents import AgentFunction, execute_blocking
+from agentloom.runtime.engine import Engine
+from agentloom.runtime.identity import code_identity, environment
+from agentloom.runtime.ledger import NoLedger
+from agentloom.runtime.places import Places
+from agentloom.runtime.registry import TYPES
+from agentloom.runtime.session import Session
+
+__all__ = ["conclude", "current_facts", "replay", "session_for"]
+
+_QUIET = frozenset(("now", "random", "uuid", "env", "sleep", "state"))
+_NO_NONCE = bytes(32)
+"""Keys made under it are never compared: the recorded nonce was erased, and requests are compared instead."""
+
+
+def replay(journal: Journal, agent: AgentFunction, *, refuse: bool = True) -> Report:
+    """Replay a trace with ``agent`` in this process. Nothing is performed; ``refuse`` False leaves effects of plain
+    code to the caller's own guard.
+
+    Raises ``PayloadMissing`` (an erased payload is needed; names call and payload), ``NotSupported`` and
+    ``FormatError`` (the trace holds what this version cannot replay); a divergence is not raised but reported.
+    """
+    recording = Recording.from_journal(journal)
+    recording.replayable()
+    facts = current_facts(agent, recording)
+    source = ReplaySource(recording)
+    session = session_for(recording, source, agent.root)
+    given = cast("dict[str, Tree]", decode(recording.payload("input"), TYPES))
+    began = time.perf_counter()
+    with _refusals(session.engine.places, refuse):
+        _run(session, source, agent, given)
+    return conclude(source, facts, seconds=time.perf_counter() - began)
+
+
+@contextmanager
+def _refusals(places: Places, refuse: bool) -> Generator[None]:
+    if not refuse:
+        yield
+        return
+    with refusing(places):
+        yield
+
+
+def session_for(recording: Recording, source: ReplaySource, root: str) -> Session:
+    """A session that replays ``recording``; ``root`` is the folder that places in the code are relative to."""
+    nonce = recording.nonce if recording.nonce is not None else _NO_NONCE
+    engine = Engine(NoLedger(), source, nonce=nonce, types=TYPES, places=Places(root))
+    return Session(engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed)
+
+
+def _run(session: Session, source: ReplaySource, agent: AgentFunction, given: Mapping[str, Tree]) -> None:
+    args = tuple(cast("list[object]", given["args"]))
+    kwargs = cast("dict[str, object]", given["kwargs"])
+    try:
+        execute_blocking(session, agent, args, kwargs)
+    except BaseException as error:
+        judged = source.complete or source.finding is not None or source.unusable is not None
+        if isinstance(error, KeyboardInterrupt | SystemExit) and not source.complete:
+            raise
+        if not judged:  # neither the agent's own recorded failure nor a verdict: a fault that must be seen
+            raise
+    if source.unusable is not None:
+        raise source.unusable
+
+
+def conclude(
+    source: ReplaySource,
+    facts: CodeFacts,
+    *,
+    compared: tuple[str, ...] = ("output",),
+    seconds: float | None = None,
+    notes: tuple[str, ...] = (),
+) -> Report:
+    """The report of a replay that has ended: verdict, cause, the calls before, what to do next.
+
+    ``facts`` describe the code that ran now, taken before it ran; ``compared`` names what was compared besides calls.
+    Raises ``Diverged`` where the source neither completed nor found anything: the agent never ended.
+    """
+    recording, finding = source.recording, source.finding
+    notes = (*notes, *_gap_notes(recording))
+    if finding is None:
+        if not source.complete:
+            raise Diverged("the replay stopped before the agent ended")
+        verdict: Verdict = "identical except noted" if source.noted else "identical"
+        return Report(
+            recording.run, recording.agent, verdict, source.counts,
+            noted=tuple(source.noted), compared=compared, seconds=seconds, notes=notes,
+        )  # fmt: skip
+    cause = _cause(source, finding, facts)
+    finding = _classified(finding, cause)
+    return Report(
+        recording.run, recording.agent, "diverged", source.counts, finding, cause,
+        _leading(source), tuple(source.noted), compared, seconds, _next(recording, finding), notes,
+    )  # fmt: skip
+
+
+# -- the cause ------------------------------------------------------------------------------------------------------
+
+
+def current_facts(agent: AgentFunction, recording: Recording) -> CodeFacts:
+    """What the code is now, for the modules that were recorded: loaded modules by name, else files by place.
+
+    Modules that only this process has loaded are left out: loading them is seen as a changed import.
+    """
+    now = facts_of(cast(Tree, code_identity(agent)), cast(Tree, environment()))
+    by_file = {source.file: source for source in now.modules.values()}
+    modules: dict[str, ModuleSource] = {}
+    for name, source in recording.code_facts().modules.items():
+        found = now.modules.get(name) or by_file.get(source.file) or _read(agent.root, source.file)
+        if found is not None:
+            modules[name] = found
+    return replace(now, modules=modules)
+
+
+def _read(root: str, file: str) -> ModuleSource | None:
+    """A recorded module's file as it stands under ``root`` now, or None. Files outside the root are not looked for."""
+    path = os.path.normpath(os.path.join(root, file))
+    if not path.startswith(os.path.join(os.path.normpath(root), "")):
+        return None
+    try:
+        with open(path, encoding="utf-8") as handle:
+            return ModuleSource(handle.read(), file)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _cause(source: ReplaySource, finding: Finding, facts: CodeFacts) -> Cause | None:
+    if finding.reason in ("recording ends", "effect"):
+        return None
+    recording = source.recording
+    items = finding.comparison.items if finding.comparison else ()
+    site = parse_src(finding.call.src) if finding.call else None
+    if site is None and finding.call is not None:
+        site = parse_src(finding.call.src_recorded)
+    cause = find_cause(recording.code_facts(), facts, items, site, earlier_holder(source, items))
+    if finding.cls == "reordered" and cause.kind == "unknown":
+        return replace(cause, kind="leak", leak=_order_leak(recording))
+    return cause
+
+
+def _order_leak(recording: Recording) -> Leak:
+    env = recording.payload("env")
+    then = env.get("hash_seed", "random") if isinstance(env, dict) else "random"
+    now = os.environ.get("PYTHONHASHSEED", "random")
+    return Leak(
+        "set order",
+        f"an order taken from a set (hash seed {then} when recorded, {now} now)",
+        "iteration over a set where the calls are started",
+        "iterate over sorted(...); completion order is replayed and is never a divergence",
+        guess=True,
+    )
+
+
+def _classified(finding: Finding, cause: Cause | None) -> Finding:
+    """``changed`` becomes ``redacted`` where a placeholder is involved, ``leak`` where code and packages agree."""
+    if finding.cls != "changed" or finding.comparison is None or not finding.comparison.items:
+        return finding
+    if any(
+        holds_placeholder(item.recorded) or holds_placeholder(item.now) for item in finding.comparison.items
+    ):
+        message = "A value that was redacted when recorded was sliced, measured or hashed by the code."
+        return replace(finding, cls="redacted", message=message)
+    if cause is not None and cause.kind in ("leak", "unknown") and finding.reason in ("request", "state"):
+        return replace(finding, cls="leak")
+    return finding
+
+
+# -- words ----------------------------------------------------------------------------------------------------------
+
+
+def _leading(source: ReplaySource) -> tuple[CallRef, ...]:
+    """The last three matched calls before the divergence, ambient values left out."""
+    recording = source.recording
+    steps = recording.steps[: source.position]
+    calls = [cast(RecordedCall, step.call) for step in steps if step.kind == "request"]
+    telling = [call for call in calls if call.type not in _QUIET] or calls
+    at = source.finding.call.id if source.finding and source.finding.call else ""
+    chosen = [call for call in telling if call.id != at][-3:]
+    return tuple(recorded_ref(recording, call) for call in chosen)
+
+
+def _next(recording: Recording, finding: Finding) -> tuple[tuple[str, str], ...]:
+    run = recording.run
+    call = finding.call
+    if finding.reason == "effect":
+        return ()
+    steps: list[tuple[str, str]] = []
+    if call is not None and call.id in recording.by_id:
+        steps.append(
+            (f"agentloom show {run} {recording.by_id[call.id].index}", "the recorded request and answer")
+        )
+    else:
+        steps.append((f"agentloom show {run}", "the recorded calls"))
+    return tuple(steps)
+
+
+def _gap_notes(recording: Recording) -> Iterator[str]:
+    for gap in recording.gaps[:3]:
+        yield f"the trace has a gap at entry {gap.get('seq')} ({gap.get('why')}): not replayable past it"
