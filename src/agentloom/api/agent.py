@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from agentloom.api.trace import Trace
 from agentloom.errors import NotSupported
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async
+from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
 from agentloom.runtime.scope import current
 from agentloom.store import Store, open_store
@@ -55,6 +56,7 @@ class Agent(Generic[P, R]):
         ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``). An async agent
         gets an event loop for its host work; where one is running already, use ``arun``.
         """
+        refuse_while_loading(self.function.name)
         options = RunOptions(seed, dict(tags or {}), conversation)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
@@ -75,6 +77,7 @@ class Agent(Generic[P, R]):
         **kwargs: Any,
     ) -> Trace:
         """As ``run``, inside a running event loop, which performs the host work. A sync agent blocks it meanwhile."""
+        refuse_while_loading(self.function.name)
         options = RunOptions(seed, dict(tags or {}), conversation)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
