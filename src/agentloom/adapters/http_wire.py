@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 __all__ = [
     "EventReader",
@@ -20,7 +19,6 @@ __all__ = [
     "body_fields",
     "event_bytes",
     "kept_headers",
-    "plain_url",
     "request_fields",
 ]
 
@@ -43,9 +41,6 @@ _KEPT = frozenset(
     }
 )
 _KEPT_PREFIXES = ("anthropic-ratelimit-", "openai-", "ratelimit-", "x-ratelimit-")
-_SECRET_QUERY = re.compile(
-    r"(^|[-_.])(key|apikey|token|secret|password|passwd|sig|signature|credential|auth)$", re.IGNORECASE
-)
 _BOUNDARY = re.compile(r"boundary=\"?([^\";]+)\"?")
 
 
@@ -59,20 +54,10 @@ def kept_headers(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return kept
 
 
-def plain_url(url: str) -> str:
-    """``url`` without a user, a password, a fragment, and without the values of query fields that look secret."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    query = parts.query
-    fields = parse_qsl(query, keep_blank_values=True)
-    if any(_SECRET_QUERY.search(name) for name, _ in fields):
-        query = urlencode([(name, "***" if _SECRET_QUERY.search(name) else value) for name, value in fields])
-    return urlunsplit((parts.scheme, host, parts.path, query, ""))
-
-
 def request_fields(method: str, url: str, content_type: str | None, body: bytes) -> dict[str, Any]:
-    """What is recorded of a request: method, URL, body. A multipart boundary (random) is replaced by a fixed one."""
-    fields: dict[str, Any] = {"method": method.upper(), "url": plain_url(url)}
+    """What an ``http`` call asks: method, URL, body (``http/1`` keeps credentials in the URL out of the trace). A
+    multipart boundary, which is random, is replaced by a fixed one."""
+    fields: dict[str, Any] = {"method": method.upper(), "url": url}
     if body:
         found = _BOUNDARY.search(content_type or "")
         if found and (content_type or "").lower().startswith("multipart/"):

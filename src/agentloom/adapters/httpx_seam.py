@@ -11,17 +11,18 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, cast
 
-from agentloom.adapters.httpx_transports import Classify, transports
+from agentloom.adapters.httpx_transports import Classified, Classify, Exchange, transports
 from agentloom.errors import NotSupported
 from agentloom.runtime.scope import current
 
-__all__ = ["MODULES", "install", "parked"]
+__all__ = ["MODULES", "install", "observe", "parked"]
 
 MODULES = ("httpx2", "httpx")
 """The HTTP libraries that have this seam."""
 
 
 _classifiers: list[Classify] = []
+_observers: list[Callable[[Exchange], None]] = []
 _parked: list[Any] = []
 
 
@@ -31,6 +32,20 @@ def parked() -> list[Any]:
     found = _parked.copy()
     _parked.clear()
     return found
+
+
+def observe(observer: Callable[[Exchange], None]) -> None:
+    """Have ``observer`` called with each request of a run before its host call is made."""
+    if observer not in _observers:
+        _observers.append(observer)
+
+
+def _classify(exchange: Exchange) -> Classified | None:
+    for observer in _observers:
+        observer(exchange)
+    return next(
+        (found for found in (classify(exchange) for classify in _classifiers) if found is not None), None
+    )
 
 
 def install(module: ModuleType, classify: Classify | None = None) -> None:
@@ -50,7 +65,7 @@ def install(module: ModuleType, classify: Classify | None = None) -> None:
                 f"requests of {module.__name__} {version} cannot be recorded: no {cls.__name__}._transport_for_url",
                 hint=f"install a release of {module.__name__} that agentloom's tests name",
             )
-    blocking, awaited = transports(module, _classifiers)
+    blocking, awaited = transports(module, _classify)
     _patch_client(module.Client, blocking)
     _patch_client(module.AsyncClient, awaited)
     _patch_close(module)

@@ -19,6 +19,7 @@ from agentloom.adapters.http_wire import (
 )
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
 from agentloom.runtime.calls import CallSpec
+from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.work import Work, doing
 
 __all__ = ["Classified", "Classify", "Exchange", "transports"]
@@ -69,13 +70,12 @@ def _exchange(request: Any, body: bytes) -> Exchange:
     )
 
 
-def _classified(exchange: Exchange, classifiers: list[Classify]) -> Classified:
-    for classify in classifiers:
-        found = classify(exchange)
-        if found is not None:
-            return found
+def _classified(exchange: Exchange, classify: Classify) -> Classified:
+    found = classify(exchange)
+    if found is not None:
+        return found
     fields = request_fields(exchange.method, exchange.url, exchange.content_type, exchange.body)
-    name = f"{fields['method']} {fields['url'].partition('?')[0]}"
+    name = f"{fields['method']} {plain_url(fields['url']).partition('?')[0]}"
     return Classified(
         CallSpec("http", name, fields, profile="http/1", series=f"http:{name}", stream=exchange.streamed)
     )
@@ -126,16 +126,16 @@ def _clean(error: BaseException) -> BaseException:
     return type(error)(str(error))
 
 
-def transports(module: Any, classifiers: list[Classify]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def transports(module: Any, classify: Classify) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """The two recording transports, as classes of ``module``."""
 
-    class Blocking(module.BaseTransport):  # type: ignore[misc, name-defined]
+    class Blocking(module.BaseTransport):  # type: ignore[misc]
         def __init__(self, inner: Any) -> None:
             self.inner = inner
 
         def handle_request(self, request: Any) -> Any:
             exchange = _exchange(request, request.read())
-            found = _classified(exchange, classifiers)
+            found = _classified(exchange, classify)
             try:
                 if exchange.streamed:
                     return self._stream(request, found)
@@ -184,7 +184,7 @@ def transports(module: Any, classifiers: list[Classify]) -> tuple[Callable[[Any]
             except module.RequestError as error:
                 raise _clean(error) from None
 
-    class BlockingStream(module.SyncByteStream):  # type: ignore[misc, name-defined]
+    class BlockingStream(module.SyncByteStream):  # type: ignore[misc]
         def __init__(self, stream: Any, request: Any) -> None:
             self.stream = stream
             self.request = request
@@ -203,13 +203,13 @@ def transports(module: Any, classifiers: list[Classify]) -> tuple[Callable[[Any]
         def close(self) -> None:
             self.stream.close()
 
-    class Awaited(module.AsyncBaseTransport):  # type: ignore[misc, name-defined]
+    class Awaited(module.AsyncBaseTransport):  # type: ignore[misc]
         def __init__(self, inner: Any) -> None:
             self.inner = inner
 
         async def handle_async_request(self, request: Any) -> Any:
             exchange = _exchange(request, await request.aread())
-            found = _classified(exchange, classifiers)
+            found = _classified(exchange, classify)
             try:
                 if exchange.streamed:
                     return await self._stream(request, found)
@@ -260,7 +260,7 @@ def transports(module: Any, classifiers: list[Classify]) -> tuple[Callable[[Any]
                 except module.RequestError as error:
                     raise _clean(error) from None
 
-    class AwaitedStream(module.AsyncByteStream):  # type: ignore[misc, name-defined]
+    class AwaitedStream(module.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, stream: Any, request: Any) -> None:
             self.stream = stream
             self.request = request

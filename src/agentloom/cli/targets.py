@@ -57,9 +57,10 @@ def load_module(path: str | None, module: str | None, *, main: bool = False) -> 
         try:
             return _imported(str(module))
         except ModuleNotFoundError as error:
-            if error.name is not None and str(module).startswith(error.name):
+            missing = error.name or ""
+            if missing and str(module).startswith(missing):
                 raise TargetError(
-                    f"no module named {error.name}",
+                    f"no module named {missing}",
                     hint="run from its folder, or name the file: file.py:agent",
                 ) from error
             raise

@@ -47,6 +47,10 @@ class Places:
             self._names[code] = name
             return name
 
+    def hide(self, code: CodeType) -> None:
+        """Pass over frames of ``code`` from now on: it stands in for something else."""
+        self._names[code] = None
+
     def caller(self) -> str:
         """``file:line function`` of the innermost frame of the agent's own code, or ``?`` when there is none."""
         frame: FrameType | None = sys._getframe(1)

@@ -22,7 +22,7 @@ from agentloom.runtime.work import under_way
 
 __all__ = ["Effect", "Effects", "Kind", "Watch"]
 
-Kind = Literal["file write", "file read", "database", "network", "process"]
+Kind = Literal["file write", "file read", "database", "network", "process", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ def _database(args: tuple[Any, ...]) -> Found:
 def _connects(verb: str, at: int) -> Callable[[tuple[Any, ...]], Found]:
     def find(args: tuple[Any, ...]) -> Found:
         address: Any = args[at] if len(args) > at else ""
-        if isinstance(address, tuple):
-            address = ":".join(str(part) for part in cast("tuple[Any, ...]", address)[:2])
+        if type(address) is tuple:
+            address = ":".join(map(str, cast(Any, address)[:2]))
         return "network", f"{verb} {_text(address)}"
 
     return find

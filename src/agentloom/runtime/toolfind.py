@@ -18,13 +18,13 @@ from typing import Any, cast
 
 from agentloom.errors import NotSupported
 from agentloom.runtime.places import Places
-from agentloom.runtime.tools import Effect, wrap_tool
+from agentloom.runtime.registry import TYPES
+from agentloom.runtime.tools import Effect
 
-__all__ = ["Around", "Finder", "Found", "Missing", "tool_names"]
+__all__ = ["Around", "Finder", "Found", "Missing", "is_stub", "swap", "tool_names"]
 
-Around = Callable[[str, Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
-"""``around(name, recorded, plain)`` gives what the stub calls: ``recorded`` makes the host call, ``plain`` is the
-function as it was."""
+Around = Callable[[str, Callable[..., Any], Effect], Callable[..., Any]]
+"""``around(name, plain, effect)`` gives what the stub calls; ``plain`` is the function as it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ def tool_names(body: Mapping[str, Any]) -> list[str]:
 class Finder:
     """Finds and replaces tools in the program's own modules: those of ``places`` root that nobody installed.
 
-    ``effects`` says what a tool does to the world by name; ``write`` unless it is there. ``wrap`` builds the recorded
-    form of a function (``wrap_tool`` by default), ``around`` what the stub calls.
+    ``effects`` says what a tool does to the world by name; ``write`` unless it is there. The classes of the program
+    (dataclasses, enums, models, exceptions) are declared with the first tool, so that their values come back exactly.
     """
 
     def __init__(self, places: Places, effects: Mapping[str, Effect], around: Around) -> None:
@@ -80,10 +80,18 @@ class Finder:
 
     def offer(self, names: Iterable[str]) -> None:
         """The program offers tools of these names to a model: make those that are new into host calls."""
-        for name in names:
-            if name not in self._seen:
-                self._seen.add(name)
-                self._one(name)
+        new = [name for name in names if name not in self._seen]
+        if new:
+            self._declare_types()
+        for name in new:
+            self._seen.add(name)
+            self._one(name)
+
+    def _declare_types(self) -> None:
+        for module in self._modules():
+            for value in list(vars(module).values()):
+                if isinstance(value, type) and value.__module__ == module.__name__:
+                    TYPES.declare(value)
 
     def _one(self, name: str) -> None:
         functions: list[FunctionType] = []
@@ -136,7 +144,7 @@ class Finder:
         effect = self._effects.get(name, "write")
         code = function.__code__
         place = f"{self._places.name(code)}:{code.co_firstlineno}"
-        swap(function, lambda plain: self._around(name, wrap_tool(plain, effect=effect, name=name), plain))
+        self._places.hide(swap(function, lambda plain: self._around(name, plain, effect)))
         self.found.append(Found(name, place, effect))
 
 
@@ -176,8 +184,16 @@ def _running(code: CodeType) -> bool:
 _MARK = "agentloom: the call goes here"
 
 
-def swap(function: FunctionType, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Let ``function`` call ``make(copy)`` from now on, where ``copy`` is the function as it was.
+_stubs: set[CodeType] = set()
+
+
+def is_stub(code: CodeType) -> bool:
+    """Whether ``code`` is what ``swap`` put in a function's place."""
+    return code in _stubs
+
+
+def swap(function: FunctionType, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> CodeType:
+    """Let ``function`` call ``make(copy)`` from now on, where ``copy`` is the function as it was. Returns the stub.
 
     Name, signature, defaults, source place and identity stay. Raises ``NotSupported`` for generator functions.
     """
@@ -189,6 +205,8 @@ def swap(function: FunctionType, make: Callable[[Callable[..., Any]], Callable[.
     function.__code__ = _stub(function, target)
     function.__signature__ = signature  # type: ignore[attr-defined]
     function.__agentloom_tool__ = target  # type: ignore[attr-defined]
+    _stubs.add(function.__code__)
+    return function.__code__
 
 
 def _copy(function: FunctionType) -> FunctionType:

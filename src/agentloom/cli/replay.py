@@ -1,0 +1,233 @@
+"""``agentloom replay RUN``: run a recorded run again, offline; nothing is ever performed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from agentloom.cli.options import Settings, common
+from agentloom.cli.runs import find
+from agentloom.cli.script_facts import replay_environment
+from agentloom.cli.script_parent import Child, child_environment, start
+from agentloom.cli.targets import parse_target
+from agentloom.errors import NotSupported, TargetError
+from agentloom.format.journal import Journal
+from agentloom.replay.recording import Recording
+
+if TYPE_CHECKING:
+    from agentloom.cli.render import Screen
+
+__all__ = ["command"]
+
+
+@click.command(short_help="Run a recorded run again, offline; nothing is ever performed.")
+@click.argument("run")
+@click.option(
+    "--at", metavar="REV", help="Run the code of a git revision, or 'recorded' for the sources in the trace."
+)
+@click.option("--strict-noted", is_flag=True, help="Exit 3 also when fields differ that are only noted.")
+@click.option(
+    "--target", metavar="FILE", help="The script (or FILE:NAME) to run, when it is not where it was."
+)
+@common
+def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool, target: str | None) -> int:
+    """Run the program of RUN again from the top; every host call is answered from the trace.
+
+    \b
+    agentloom replay last
+    agentloom replay 7f3a --at HEAD~1
+    agentloom replay run.loom --target agent.py
+
+    It happens in a process of its own, without a network, and needs no key. Exit code 0: identical; 3: it diverged,
+    and the report says where and why.
+    """
+    found = find(settings, run)
+    recording = Recording.from_journal(Journal.parse(found.data))
+    recording.replayable()
+    entry = _entry(recording)
+    screen = settings.screen()
+    with ExitStack() as stack:
+        place = _place(recording, entry, target, at, stack)
+        if place.note:
+            screen.note(("dim", f"   {place.note}"))
+        file = stack.enter_context(tempfile.TemporaryFile())
+        file.write(found.data)
+        file.seek(0)
+        job: dict[str, Any] = {
+            "mode": "replay",
+            "trace_fd": file.fileno(),
+            "path": place.path,
+            "module": place.module,
+            "object": None if entry.get("kind") == "script" else str(entry.get("qualname")),
+            "json": settings.json,
+            "strict_noted": strict_noted,
+            "width": screen.width,
+        }
+        environ = replay_environment(cast("dict[str, Any]", entry.get("environment") or {}), os.environ)
+        env = recording.payload("env")
+        seed = str(env.get("hash_seed") or "") if isinstance(env, dict) else ""
+        child = start(job, child_environment(seed, environ), (file.fileno(),))
+    return _report(screen, child)
+
+
+def _entry(recording: Recording) -> dict[str, Any]:
+    code = recording.payload("code")
+    entry = code.get("entry") if isinstance(code, dict) else None
+    if not isinstance(entry, dict):
+        raise NotSupported(
+            f"run {recording.run} does not say which program made it, so it cannot be run again",
+            hint=f"agentloom show {recording.run}",
+        )
+    return cast("dict[str, Any]", entry)
+
+
+def _report(screen: Screen, child: Child) -> int:
+    if child.done is None:
+        error = child.error or {
+            "message": f"the replay's process ended with exit code {child.code} and without a verdict",
+            "exit": child.code or 1,
+        }
+        if screen.json:
+            import json
+
+            screen.error_text(json.dumps({"error": error}))
+        else:
+            screen.problem(str(error.get("message")), error.get("next") or error.get("hint"))
+        return int(error.get("exit") or 1)
+    if screen.json:
+        screen.data(child.done["report"])
+    else:
+        lines = [[(str(style), str(text)) for style, text in line] for line in child.done["lines"]]
+        for number, line in enumerate(lines):
+            screen.line(*([("good", "-- "), *line] if number == 0 and child.done["exit"] == 0 else line))
+        _safety(screen, child.done["report"])
+    return int(child.done["exit"])
+
+
+def _safety(screen: Screen, facts: dict[str, Any]) -> None:
+    """What was not done, and who saw to it."""
+    if facts["verdict"] != "diverged":
+        by = "the operating system" if facts["network"] == "os" else "Python alone"
+        screen.line(("dim", f"   0 model calls, 0 tools run, 0 files written, network refused by {by}"))
+    reads: list[str] = facts["reads"]
+    if reads:
+        more = f" and {len(reads) - 3} more" if len(reads) > 3 else ""
+        screen.line(("dim", f"   not recorded, read as it is now: {', '.join(reads[:3])}{more}"))
+
+
+# -- which code ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: str | None
+    module: str | None = None
+    note: str | None = None
+
+
+def _place(
+    recording: Recording, entry: dict[str, Any], target: str | None, at: str | None, stack: ExitStack
+) -> _Place:
+    """The program to run: given, of a revision, of the trace, or where it was when recorded."""
+    if target is not None and at is not None:
+        raise click.UsageError("--target and --at both say which code to run: give one")
+    if at == "recorded":
+        return _recorded(recording, entry, stack)
+    if target is not None:
+        chosen = parse_target(target)
+        return _Place(chosen.path, _module(entry) if chosen.path else chosen.module)
+    here = _here(entry)
+    if at is not None:
+        return _revision(here, entry, at, stack)
+    if here is not None:
+        return _Place(here, _module(entry))
+    if entry.get("kind") == "script":
+        name = str(entry.get("path") or entry.get("file"))
+        raise TargetError(
+            f"the script is no longer at {name}",
+            hint="--target FILE names where it is now; --at recorded runs the sources kept in the trace",
+        )
+    return _Place(None, str(entry.get("module")))
+
+
+def _module(entry: dict[str, Any]) -> str | None:
+    return None if entry.get("kind") == "script" else str(entry.get("module"))
+
+
+def _here(entry: dict[str, Any]) -> str | None:
+    """The recorded path, or the file below the working folder."""
+    for name in (entry.get("path"), entry.get("file")):
+        if isinstance(name, str) and os.path.isfile(name):
+            return os.path.abspath(name)
+    return None
+
+
+def _recorded(recording: Recording, entry: dict[str, Any], stack: ExitStack) -> _Place:
+    """The recorded sources, written into a temporary folder."""
+    modules = cast("dict[str, Any]", cast("dict[str, Any]", recording.payload("code")).get("modules") or {})
+    folder = os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentloom-")))
+    for name, module in modules.items():
+        if not isinstance(module.get("source"), str):
+            raise NotSupported(
+                f"the trace does not hold the source of {name}, only its digest",
+                hint="--at REV or --target FILE",
+            )
+        path = os.path.realpath(os.path.join(folder, str(module["file"])))
+        if not path.startswith(folder + os.sep):
+            raise TargetError(
+                f"the trace names a source outside its folder: {module['file']}", hint="--target FILE"
+            )
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(module["source"])
+    return _Place(
+        os.path.join(folder, str(entry.get("file"))), _module(entry), "runs the sources kept in the trace"
+    )
+
+
+def _revision(here: str | None, entry: dict[str, Any], at: str, stack: ExitStack) -> _Place:
+    """The repository at a revision, unpacked into a temporary folder."""
+    folder = os.path.dirname(here) if here else os.getcwd()
+    top = _git(folder, "rev-parse", "--show-toplevel").strip()
+    commit = _git(top, "rev-parse", "--verify", "--end-of-options", f"{at}^{{commit}}").strip()
+    target = os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentloom-")))
+    archive = os.path.join(target, ".agentloom-revision.tar")
+    _git(top, "archive", "--format=tar", "-o", archive, commit)
+    import tarfile
+
+    with tarfile.open(archive) as tar:
+        tar.extractall(target, filter="data")
+    os.remove(archive)
+    path = os.path.join(target, os.path.relpath(here or os.path.abspath(str(entry.get("file"))), top))
+    if not os.path.isfile(path):
+        raise TargetError(
+            f"{at} has no {os.path.relpath(path, target)}", hint="--target FILE, or another revision"
+        )
+    return _Place(path, _module(entry), f"runs {commit[:7]} ({at})")
+
+
+def _git(folder: str, *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError as error:
+        raise TargetError(
+            "--at needs git, which is not installed", hint="--at recorded, or --target FILE"
+        ) from error
+    except subprocess.CalledProcessError as error:
+        raise TargetError(
+            f"git {' '.join(arguments[:2])} failed: {str(error.stderr).strip()}",
+            hint="--at takes a revision of the repository that the program lies in",
+        ) from error
+    return done.stdout

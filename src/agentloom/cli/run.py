@@ -1,0 +1,192 @@
+"""``agentloom run TARGET [-- ARGS]``: record a script or an agent."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agentloom.cli.options import Settings, common
+from agentloom.cli.runs import short
+from agentloom.cli.script_parent import Child, child_environment, start
+from agentloom.cli.targets import parse_target
+from agentloom.errors import RunNotFound
+
+if TYPE_CHECKING:
+    from agentloom.cli.render import Screen, Span
+
+__all__ = ["command"]
+
+_EFFECTS = ("read", "pure", "write")
+_SHOWN = 6
+"""How many unrecorded effects the summary names; the trace holds all."""
+
+
+def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=option)
+        pairs[name] = value
+    return pairs
+
+
+def _tools(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = _pairs("--tool", given)
+    for name, effect in pairs.items():
+        if effect not in _EFFECTS:
+            raise click.BadParameter(
+                f"{name}={effect}: an effect is read, pure or write", param_hint="--tool"
+            )
+    return pairs
+
+
+def _tags(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    return _pairs("--tag", given)
+
+
+@click.command(context_settings={"ignore_unknown_options": False}, short_help="Record an agent or a script.")
+@click.argument("target")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--tool", "tools", multiple=True, metavar="NAME=EFFECT", callback=_tools,
+    help="What a tool of a script does to the world: read, pure, or write (the default). Repeatable.",
+)  # fmt: skip
+@click.option("--seed", type=int, help="Seed of the run's explicit random draws.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="NAME=VALUE", callback=_tags, help="Tag the run. Repeatable."
+)
+@click.option("--conversation", metavar="ID", help="The conversation that the run belongs to.")
+@common
+def command(
+    settings: Settings,
+    target: str,
+    args: tuple[str, ...],
+    tools: dict[str, str],
+    seed: int | None,
+    tags: dict[str, str],
+    conversation: str | None,
+) -> int:
+    """Record TARGET: a script that uses the openai SDK, unmodified, or an @agent or Workflow.
+
+    \b
+    agentloom run agent.py -- "refund order 812"
+    agentloom run support.py:support -- 812 note='"urgent"'
+    agentloom run package.module:support
+
+    ARGS after -- go to the script as they are; to an agent each as JSON (plain text where it is not JSON), or as
+    NAME=VALUE. The exit code is the script's own.
+    """
+    chosen = parse_target(target)
+    job = {
+        "mode": "record",
+        "path": chosen.path,
+        "module": chosen.module,
+        "object": chosen.name,
+        "args": list(args),
+        "store": settings.store,
+        "tools": tools,
+        "seed": seed,
+        "tags": tags,
+        "conversation": conversation,
+        "json": settings.json,
+    }
+    began = time.monotonic()
+    child = start(job, child_environment(None, os.environ))
+    return _report(settings, settings.screen(), child, time.monotonic() - began)
+
+
+def _report(settings: Settings, screen: Screen, child: Child, seconds: float) -> int:
+    if child.error is not None:
+        if screen.json:
+            screen.error_text(_json({"error": child.error}))
+        else:
+            screen.problem(
+                str(child.error.get("message")), child.error.get("next") or child.error.get("hint")
+            )
+        return int(child.error.get("exit") or 1)
+    if child.run is None:
+        screen.problem(
+            f"the process of the program ended with exit code {child.code} before the run began", None
+        )
+        return child.code or 1
+    counts = _counts(settings, child.run)
+    done = child.done or {"status": "crashed", "exit": child.code}
+    if screen.json:
+        screen.data({"run": child.run, "calls": counts, "seconds": round(seconds, 3), **done})
+    else:
+        _summary(screen, child.run, counts, done, seconds)
+    return child.code
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def _counts(settings: Settings, run: str) -> dict[str, int]:
+    """Calls by type, from the trace itself, so that they are right also when the process was killed."""
+    from agentloom.format.journal import Journal
+
+    counts: dict[str, int] = {}
+    try:
+        data = settings.open_store().read(run)
+    except RunNotFound:
+        return counts
+    for entry in Journal.parse(data).entries:
+        if entry["kind"] == "request":
+            kind = str(entry["type"])
+            counts[kind] = counts.get(kind, 0) + 1
+    return counts
+
+
+def _summary(screen: Screen, run: str, counts: dict[str, int], done: dict[str, Any], seconds: float) -> None:
+    total = sum(counts.values())
+    order = sorted(counts, key=lambda kind: (kind not in ("model", "tool"), kind != "model", kind))
+    parts = ", ".join(f"{counts[kind]} {kind}" for kind in order)
+    calls = f"{total} call{'' if total == 1 else 's'}" + (f": {parts}" if parts else "")
+    status = done["status"]
+    word: list[Span] = [] if status == "completed" else [("warn", "  " + _status(done))]
+    screen.note(("good", "-- recorded "), ("name", short(run)), f"  {calls}  {seconds:.1f} s", *word)
+    tools: list[dict[str, Any]] = done.get("tools") or []
+    if tools:
+        named = ", ".join(f"{tool['name']} ({_line(tool['place'])})" for tool in tools)
+        screen.note(f"   tools found by name: {named}")
+        writes = [tool for tool in tools if tool["effect"] == "write"]
+        if writes:
+            some = "treated as writes" if len(writes) == len(tools) else f"{len(writes)} treated as writes"
+            screen.note(f"   {some}, never run on replay. Change: --tool NAME=read")
+    _unrecorded(screen, done)
+
+
+def _status(done: dict[str, Any]) -> str:
+    if done["status"] == "failed":
+        return f"failed, exit code {done['exit']}"
+    return str(done["status"])
+
+
+def _line(place: str) -> str:
+    file, _, line = place.rpartition(":")
+    return f":{line}" if "/" not in file else place
+
+
+def _unrecorded(screen: Screen, done: dict[str, Any]) -> None:
+    if "unrecorded" not in done:
+        return
+    items = [f"tool {tool['name']} ({tool['why']})" for tool in done["missing"]]
+    items += [f"{effect['what']} ({effect['where']})" for effect in done["unrecorded"]]
+    if not items:
+        screen.note("   not recorded: nothing")
+        return
+    screen.note(("warn", "   not recorded:"))
+    for item in items[:_SHOWN]:
+        screen.note(f"     {item}")
+    rest = len(items) - _SHOWN + done.get("more", 0)
+    if rest > 0:
+        screen.note(f"     and {rest} more")
+    if any(effect["kind"] != "file read" for effect in done["unrecorded"]):
+        screen.note("   a replay refuses these and stops there: move them into a tool")

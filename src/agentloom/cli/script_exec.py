@@ -1,0 +1,118 @@
+"""Runs a Python file as ``python FILE ARGS`` would: as ``__main__``, with its arguments, exit code and traceback."""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import os
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from agentloom.errors import ControlFlow, TargetError
+from agentloom.runtime.toolfind import is_stub
+
+__all__ = ["Ended", "load", "run_main"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a script ended. ``error`` is what it did not catch, if anything; ``exit`` as the shell sees it."""
+
+    exit: int
+    error: BaseException | None = None
+
+    @property
+    def status(self) -> str:
+        """The run's status: ``completed`` (exit code 0), ``cancelled`` (Ctrl-C) or ``failed``."""
+        if isinstance(self.error, KeyboardInterrupt):
+            return "cancelled"
+        return "completed" if self.exit == 0 else "failed"
+
+
+def load(path: str) -> types.CodeType:
+    """Compile a script. Raises ``TargetError`` when it cannot be read or is not Python."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise TargetError(
+            f"cannot read {path}: {error.strerror or error}", hint="name a Python file", path=path
+        ) from error
+    try:
+        return compile(data, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        where = f"{path}:{line}" if line else path
+        raise TargetError(
+            f"{where} is not a Python program: {getattr(error, 'msg', None) or error}",
+            hint=f"python {path}",
+            path=path,
+        ) from error
+
+
+def run_main(code: types.CodeType, path: str, argv: list[str]) -> Ended:
+    """Run ``code`` as ``__main__``. Returns whatever happens; only ``ControlFlow`` (a verdict) is raised."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=path, __builtins__=builtins, __cached__=None, __spec__=None)
+    sys.modules["__main__"] = main
+    sys.argv = [path, *argv]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    try:
+        exec(code, main.__dict__)  # noqa: S102 - running the user's program is what this is for
+        ended = Ended(0)
+    except ControlFlow:
+        raise
+    except SystemExit as stop:
+        ended = Ended(_exit_code(stop))
+    except KeyboardInterrupt as stop:
+        _show(stop)
+        ended = Ended(130, stop)
+    except BaseException as error:  # noqa: BLE001 - the interpreter's own last resort: traceback and exit code 1
+        _show(error)
+        ended = Ended(1, error)
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
+    return ended
+
+
+def _exit_code(stop: SystemExit) -> int:
+    if stop.code is None:
+        return 0
+    if isinstance(stop.code, int):
+        return stop.code & 0xFF
+    sys.stderr.write(f"{stop.code}\n")
+    return 1
+
+
+def _show(error: BaseException) -> None:
+    """The traceback, through the program's own excepthook, without the frames of this package."""
+    for part in _chain(error, set()):
+        part.__traceback__ = _without_ours(part.__traceback__)
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+def _chain(error: BaseException | None, seen: set[int]) -> Iterator[BaseException]:
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    yield error
+    yield from _chain(error.__cause__, seen)
+    yield from _chain(error.__context__, seen)
+    if isinstance(error, BaseExceptionGroup):
+        group = cast(Any, error)
+        for inner in group.exceptions:
+            yield from _chain(inner, seen)
+
+
+def _without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    if traceback is None:
+        return None
+    rest = _without_ours(traceback.tb_next)
+    code = traceback.tb_frame.f_code
+    if code.co_filename.startswith(_PACKAGE) or is_stub(code):
+        return rest
+    return types.TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)

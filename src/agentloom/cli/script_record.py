@@ -1,0 +1,121 @@
+"""Recording in the child process: a script as one run, or an agent function."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from agentloom.cli.script_effects import Noting
+from agentloom.cli.script_exec import Ended, load
+from agentloom.cli.script_facts import script_agent, script_code
+from agentloom.cli.script_loops import close_outer
+from agentloom.cli.script_output import stream_facts
+from agentloom.cli.script_run import Program, ScriptRun
+from agentloom.errors import ControlFlow, StoreFailed
+from agentloom.runtime.recorder import RunOptions, begin
+from agentloom.store import open_store
+
+if TYPE_CHECKING:
+    from agentloom.cli.script_child import Results
+    from agentloom.runtime.recorder import Recording
+
+__all__ = ["record"]
+
+
+def record(job: dict[str, Any], results: Results) -> int:
+    """Record what ``job`` names; the exit code is the program's own."""
+    if job.get("object"):
+        from agentloom.cli.script_agent import record_agent
+
+        return record_agent(job, results)
+    path: str = job["path"]
+    code = load(path)
+    program = Program(path, code, list(job["args"]), stream_facts(), job.get("tools") or {})
+    outer = asyncio.new_event_loop()
+    options = RunOptions(job.get("seed"), job.get("tags") or {}, job.get("conversation"))
+    recording = begin(
+        script_agent(path),
+        tuple(program.argv),
+        {},
+        store=open_store(job.get("store")),
+        options=options,
+        outer=outer,
+        code=script_code(path, program.streams, os.environ),
+    )
+    results.send(run=recording.run_id)
+    try:
+        return _run(recording, program, outer, results, quiet=bool(job.get("json")))
+    finally:
+        recording.close()
+
+
+def _run(
+    recording: Recording, program: Program, outer: asyncio.AbstractEventLoop, results: Results, *, quiet: bool
+) -> int:
+    session = recording.session
+    noting = Noting()
+    run = ScriptRun(session, program, noting, shown(to_stderr=quiet), outer=outer, strict=False)
+    try:
+        ended = run.execute()
+        _note(run, noting)
+        session.engine.finish(ended.status, run.output(ended))
+    except (ControlFlow, StoreFailed):
+        failure = session.engine.failure
+        if isinstance(failure, StoreFailed):
+            raise failure from None  # the run stopped before its next effect
+        raise
+    finally:
+        session.source.close()
+        close_outer(outer)
+    results.send(done=summary(run, noting, ended))
+    return ended.exit
+
+
+def _note(run: ScriptRun, noting: Noting) -> None:
+    """Write what passed unrecorded: reads as a note, everything else as a gap (nothing replays past it)."""
+    engine = run.session.engine
+    for effect in noting.seen:
+        facts: dict[str, object] = {"kind": effect.kind, "what": effect.what, "where": effect.where}
+        if effect.kind == "file read":
+            engine.mark("note", {"unrecorded": facts})
+        else:
+            engine.mark("gap", facts, why="unrecorded-effect")
+
+
+def summary(run: ScriptRun, noting: Noting, ended: Ended) -> dict[str, Any]:
+    """What the parent tells the user."""
+    return {
+        "status": ended.status,
+        "exit": ended.exit,
+        "tools": [
+            {"name": tool.name, "place": tool.place, "effect": tool.effect} for tool in run.finder.found
+        ],
+        "missing": [{"name": tool.name, "why": tool.why} for tool in run.finder.missing],
+        "unrecorded": [
+            {"kind": effect.kind, "what": effect.what, "where": effect.where} for effect in noting.seen
+        ],
+        "more": noting.more,
+    }
+
+
+def shown(*, to_stderr: bool) -> dict[str, Callable[[bytes], None]]:
+    """Where a program's streams go: the process's own, or (``--json``) both to stderr, so that stdout is one
+    document. A reader that went away is not the program's business."""
+    out = cast(Any, sys.stderr if to_stderr else sys.stdout)
+    return {"stdout": _writer(out), "stderr": _writer(cast(Any, sys.stderr))}
+
+
+def _writer(stream: Any) -> Callable[[bytes], None]:
+    target, live = stream.buffer, bool(stream.isatty()) or stream is sys.stderr
+
+    def write(data: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            target.write(data)
+            if live:
+                target.flush()
+
+    return write

@@ -1,0 +1,132 @@
+"""One script under a session, recorded or replayed: the same code for both; only what it is given differs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import platform
+import signal
+import time
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentloom.adapters import httpx_seam, sdks
+from agentloom.adapters.httpx_transports import Exchange
+from agentloom.cli.script_exec import Ended, run_main
+from agentloom.cli.script_loops import inner_loops
+from agentloom.cli.script_output import Capture, StreamFacts
+from agentloom.cli.script_tools import around
+from agentloom.runtime.refuse import Effects, Watch
+from agentloom.runtime.scope import current, entered
+from agentloom.runtime.session import Session
+from agentloom.runtime.toolfind import Finder, tool_names
+from agentloom.runtime.tools import Effect
+
+__all__ = ["Program", "ScriptRun"]
+
+_SAME_PRESS = 0.3
+"""Seconds within which a second interrupt is the same Ctrl-C, passed on by the parent process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A script: its absolute path, compiled code, arguments, what it may see of its streams, and tools' effects."""
+
+    path: str
+    code: types.CodeType
+    argv: list[str]
+    streams: dict[str, StreamFacts]
+    effects: Mapping[str, Effect] = field(default_factory=dict[str, Effect])
+
+
+class ScriptRun:
+    """Runs ``program``. ``show`` is where its streams are shown; ``emit_shown`` whether what a tool printed must be
+    shown (on replay) or was shown by the tool itself. ``outer`` performs host work of async code, None on replay."""
+
+    def __init__(
+        self,
+        session: Session,
+        program: Program,
+        effects: Effects,
+        show: dict[str, Callable[[bytes], None]],
+        *,
+        outer: asyncio.AbstractEventLoop | None,
+        strict: bool,
+    ) -> None:
+        self.session = session
+        self.program = program
+        self.capture = Capture(program.streams, show)
+        self._show = show["stderr"]
+        places = session.engine.places
+        emit = self.capture.again if strict else self.capture.shown
+        self.finder = Finder(places, program.effects, around(effects, emit))
+        self._watch = Watch(effects, places, everything=strict)
+        self._outer = outer
+
+    def execute(self) -> Ended:
+        """Run to the end; then the output is in ``output``. Raises ``ControlFlow`` only."""
+        _answer_platform_questions()
+        _own_log(self._show)
+        sdks.watch()
+        httpx_seam.observe(self._offered)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(inner_loops(self.session, self._outer))
+            stack.enter_context(self.capture.installed())
+            stack.enter_context(entered(self.session.root))
+            stack.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, _interrupts()))
+            stack.enter_context(self._watch.armed())
+            return run_main(self.program.code, self.program.path, self.program.argv)
+
+    def output(self, ended: Ended) -> dict[str, Any]:
+        """What the run's end entry holds."""
+        folder = os.path.dirname(self.program.path)
+        err = self.capture.text("stderr")
+        return {
+            "stdout": self.capture.text("stdout"),
+            # A traceback names absolute paths; the script's own folder may be another one tomorrow.
+            "stderr": err.replace(folder + os.sep, "") if isinstance(err, str) else err,
+            "exit": ended.exit,
+        }
+
+    def _offered(self, exchange: Exchange) -> None:
+        if current() is not None and exchange.json is not None:
+            self.finder.offer(tool_names(exchange.json))
+
+
+def _answer_platform_questions() -> None:
+    """SDKs send platform facts; some of them start a process (``uname -p``) or read files. Asked once, before the
+    program runs; the standard library keeps the answers."""
+    _ = platform.uname().processor
+    platform.platform()
+
+
+class _ToTerminal(logging.Handler):
+    def __init__(self, show: Callable[[bytes], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._show = show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._show(f"agentloom: {record.getMessage()}\n".encode())
+
+
+def _own_log(show: Callable[[bytes], None]) -> None:
+    """What agentloom itself has to say is shown, and is no part of the program's output."""
+    log = logging.getLogger("agentloom")
+    log.propagate = False
+    log.handlers = [_ToTerminal(show)]
+
+
+def _interrupts() -> Callable[[int, types.FrameType | None], None]:
+    last = [-_SAME_PRESS]
+
+    def interrupt(_number: int, _frame: types.FrameType | None) -> None:
+        now = time.monotonic()
+        again, last[0] = now - last[0] < _SAME_PRESS, now
+        if not again:
+            raise KeyboardInterrupt
+
+    return interrupt
