@@ -21,10 +21,8 @@ from agentloom.testing.store_contract import Sample, fill
 HOLDER = """
 import sys
 from agentloom.store import LocalStore
-from agentloom.testing.store_contract import Sample
-sample = Sample()
-writer = LocalStore(sys.argv[1]).create(sample.run)
-writer.append(sample.start())
+writer = LocalStore(sys.argv[1]).create(sys.argv[2])
+writer.append(bytes.fromhex(sys.argv[3]))
 print("holding", flush=True)
 sys.stdin.read()
 """
@@ -32,7 +30,10 @@ sys.stdin.read()
 
 def holder(root: str) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, root, Sample().run, Sample().start().hex()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "holding\n"
@@ -74,12 +75,11 @@ RACER = """
 import sys
 from agentloom.errors import LeaseHeld
 from agentloom.store import LocalStore
-from agentloom.testing.store_contract import Sample
 store = LocalStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    writer = store.reopen(Sample().run)
+    writer = store.reopen(sys.argv[2])
 except LeaseHeld as error:
     print("told", error.fields["pid"], flush=True)
 else:
@@ -94,7 +94,7 @@ def test_of_six_processes_one_goes_on_and_five_are_told_which(tmp_path: Path) ->
     fill(store, Sample(), Sample().start())
     racers = [
         subprocess.Popen(
-            [sys.executable, "-c", RACER, store.root],
+            [sys.executable, "-c", RACER, store.root, Sample().run],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -127,7 +127,7 @@ import sys
 from agentloom.store import LocalStore
 store = LocalStore(sys.argv[1])
 print("go", flush=True)
-for _ in range(400):
+for _ in range(200):
     store.runs()
 """
 
@@ -148,7 +148,7 @@ def test_asking_who_writes_never_costs_a_writer_its_lease(tmp_path: Path) -> Non
     assert lister.stdout
     lister.stdout.readline()
     rounds = 0
-    while lister.poll() is None and rounds < 200:
+    while lister.poll() is None and rounds < 100:
         store.reopen(Sample().run).close()
         Path(owner_path(str(tmp_path / "leases"), Sample().run)).write_bytes(b"{}")
         rounds += 1

@@ -160,7 +160,7 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, system: Os = REAL) 
     Atomic: the file is there whole or as it was before. A new file is readable by its owner only; an old one keeps its
     mode. A symbolic link is followed.
     """
-    name = os.path.realpath(os.fspath(path))
+    name: str = os.path.realpath(os.fspath(path))
     body = compress(data) if name.endswith(".zst") else data
     try:
         write_path(system, name, body)

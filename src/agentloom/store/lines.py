@@ -56,7 +56,21 @@ def recovered(data: bytes, run: str) -> int:
     verdict = check(data)
     if not verdict.consistent or verdict.code == "blob.missing":
         raise _unsound(verdict)
-    return journal.size
+    return _without_orphans(data, journal.size, set(verdict.unreferenced))
+
+
+def _without_orphans(data: bytes, end: int, unreferenced: set[str]) -> int:
+    """``end`` without blob lines there that nothing names: after the start entry's own blobs, those of an entry that
+    never came."""
+    while end:
+        start = data.rfind(b"\n", 0, end - 1) + 1
+        if (
+            not data.startswith(BLOB, start)
+            or data[start + 9 : start + 73].decode("ascii") not in unreferenced
+        ):
+            break
+        end = start
+    return end
 
 
 def checked(data: bytes) -> tuple[str, bytes]:

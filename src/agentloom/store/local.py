@@ -38,7 +38,7 @@ class LocalStore:
     def __init__(
         self, root: str | os.PathLike[str], *, durability: Durability = "process", system: Os = REAL
     ) -> None:
-        self.root = os.path.abspath(os.fspath(root))
+        self.root: str = os.path.abspath(os.fspath(root))
         self.durability: Durability = checked_durability(durability)
         self._system = system
         self._runs = os.path.join(self.root, "runs")
