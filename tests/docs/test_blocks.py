@@ -9,9 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # helpers beside the tests; test folders are no packages
-import blocks as md
+from tests.docs import blocks as md
 
 SEPARATOR = "\x1eblock {}\x1e"
 
@@ -42,9 +40,8 @@ class Page:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, "utf-8")
         elif "output" in block.marks:
-            assert previous in self.pending, (
-                f"{block.place}: an output block follows the python block that prints it"
-            )
+            if previous is None or previous not in self.pending:
+                pytest.fail(f"{block.place}: an output block follows the python block that prints it")
             self.flush()
             self.compare(block, block.text, self.printed[previous.line])
         elif block.lang == "python":

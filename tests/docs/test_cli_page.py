@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import blocks as md
+from tests.docs import blocks as md
 
 from agentloom.cli.exits import Exit
 from agentloom.cli.group import cli

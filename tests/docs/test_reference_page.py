@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import blocks as md
+from tests.docs import blocks as md
 
 import agentloom
 import agentloom.sync

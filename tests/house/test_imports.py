@@ -6,12 +6,9 @@ import json
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import tree
+from tests.house import tree
 
 LOWER = ("replay", "runtime", "store", "format", "errors.py", "_version.py")
 THIRD_PARTY = {

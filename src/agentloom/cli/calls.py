@@ -90,7 +90,7 @@ def result_text(recording: Recording, call: RecordedCall, width: int) -> str:
     try:
         tree = recording.outcome(call)
     except PayloadMissing:
-        return "(erased)"
+        return "(not in the trace)"
     text = _model_text(tree, width) if call.type == "model" else None
     if text is None:
         text = show(tree, width)
@@ -107,14 +107,16 @@ def call_lines(recording: Recording, calls: Sequence[RecordedCall], width: int) 
     number = len(str(calls[-1].index))
     kind = max(len(call.type) for call in calls)
     name = min(24, max(len(call.name) for call in calls))
-    lines: list[list[Span]] = []
+    costs = [tokens(call.usage) or (duration(call.dur) if call.dur is not None else "") for call in calls]
+    places = [_place(call.src, several=len(files) > 1) for call in calls]
+    room = max(24, width - number - kind - name - max(map(len, costs)) - max(map(len, places)) - 14)
+    texts: list[tuple[str, str]] = []
     for call in calls:
-        cost = tokens(call.usage) or (duration(call.dur) if call.dur is not None else "")
-        place = call.src.split(" ")[0] if len(files) > 1 else ":" + call.src.split(" ")[0].rpartition(":")[2]
-        place = "" if "?" in call.src else place
-        mark = f"{(call.effect or '').upper()} " if call.effect == "write" else ""
-        room = max(16, width - number - kind - name - len(mark) - len(cost) - len(place) - 14)
-        text = result_text(recording, call, room)
+        mark = "WRITE " if call.effect == "write" else ""
+        texts.append((mark, result_text(recording, call, room - len(mark))))
+    used = max(len(mark) + len(text) for mark, text in texts)
+    lines: list[list[Span]] = []
+    for call, (mark, text), cost, place in zip(calls, texts, costs, places, strict=True):
         style = "bad" if call.status == "error" else "warn" if call.status != "ok" else ""
         lines.append(
             [
@@ -122,11 +124,17 @@ def call_lines(recording: Recording, calls: Sequence[RecordedCall], width: int) 
                 f"{call.type.ljust(kind)}  ",
                 ("name", f"{call.name[:name].ljust(name)}  "),
                 ("warn", mark),
-                (style, f"-> {text}".ljust(room + 3)),
-                ("dim", f"  {cost:>10}  {place}"),
+                (style, f"-> {text}".ljust(used + 3 - len(mark))),
+                ("dim", f"  {cost:>{max(map(len, costs))}}  {place}"),
             ]
         )
     return lines
+
+
+def _place(src: str, *, several: bool) -> str:
+    """``:9``, or ``tools.py:9`` where the calls of the run are in ``several`` files."""
+    place = src.split(" ", maxsplit=1)[0]
+    return "" if "?" in src else place if several else ":" + place.rpartition(":")[2]
 
 
 def call_json(recording: Recording, call: RecordedCall, *, payloads: bool = False) -> dict[str, object]:

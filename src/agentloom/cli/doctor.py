@@ -204,7 +204,7 @@ def namespaces(_: Settings) -> Check:
         return Check(
             "network",
             "ok",
-            "replays run in a network namespace of their own: the kernel refuses every connection",
+            "a network namespace can be made: the kernel refuses every connection of a replay",
         )
     why = os.strerror(done.returncode) if 0 < done.returncode < 128 else done.stderr.strip()[-200:]
     return Check("network", "info", f"no network namespace ({why}): replays are guarded by Python alone")

@@ -95,7 +95,8 @@ def command(
 def row_json(row: RunRow) -> dict[str, object]:
     """A row as ``--json`` shows it: the fields of the store's row, and the start as an ISO time in UTC."""
     started = datetime.fromtimestamp(row.started / 1e9, UTC).isoformat() if row.started else None
-    return dataclasses.asdict(row) | {"total": row.total, "started_at": started}
+    facts: dict[str, object] = dataclasses.asdict(row)
+    return facts | {"total": row.total, "started_at": started}
 
 
 def _lines(rows: Sequence[RunRow]) -> list[list[Span]]:

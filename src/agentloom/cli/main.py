@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from agentloom._version import __version__
+from agentloom.errors import ControlFlow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         Screen(settings).problem("interrupted", None)
         return 130
-    except Exception as error:  # noqa: BLE001
+    except (Exception, ControlFlow) as error:  # noqa: BLE001
         # The last resort of the process: everything is reported with its traceback, nothing is swallowed.
         from agentloom.cli.exits import report
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from agentloom.cli.calls import RUN_PARTS, call_json, call_lines, find_call, or_missing, split_address, tokens
+from agentloom.cli.exits import Exit, report
 from agentloom.cli.fieldpath import pick
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Screen, Span, duration
@@ -33,7 +35,7 @@ _FIRST = 8  # calls that the short form begins with, when not all fit
 @click.argument("call", required=False)
 @click.option("--all", "everything", is_flag=True, help="Every call, and whole requests and outcomes.")
 @common
-def command(settings: Settings, run: str, call: str | None, *, everything: bool) -> None:
+def command(settings: Settings, run: str, call: str | None, *, everything: bool) -> int:
     """Read RUN: its calls in order; or one CALL of it, by number or id; or a field, as CALL:FIELD.
 
     \b
@@ -43,12 +45,23 @@ def command(settings: Settings, run: str, call: str | None, *, everything: bool)
     agentloom show last output        also: input env code policy tags conversation
     """
     found = find(settings, run)
-    recording = Recording.from_journal(Journal.parse(found.data))
+    journal = Journal.parse(found.data, strict=False)
+    recording = Recording.from_journal(journal)
     screen = settings.screen()
+    everything = everything or bool(settings.verbosity)
     if call is None:
-        _run(screen, recording, found, everything=everything or bool(settings.verbosity))
-        return
-    word, field = split_address(call)
+        _run(screen, recording, found, everything=everything)
+    else:
+        _part(screen, recording, call, everything=everything)
+    if journal.fault is not None:
+        report(journal.fault.error(), screen)
+        return Exit.INTEGRITY
+    return Exit.OK
+
+
+def _part(screen: Screen, recording: Recording, address: str, *, everything: bool) -> None:
+    """A call, a field, or one of the run's own payloads."""
+    word, field = split_address(address)
     if word in RUN_PARTS:
         tree = recording.output() if word == "output" else recording.payload(word)
         _value(screen, pick(tree, field or ""))
@@ -59,15 +72,15 @@ def command(settings: Settings, run: str, call: str | None, *, everything: bool)
     elif screen.json:
         screen.data(call_json(recording, one, payloads=True))
     else:
-        _call(screen, recording, one, everything=everything or bool(settings.verbosity))
+        _call(screen, recording, one, everything=everything)
 
 
 def _field(recording: Recording, call: RecordedCall, field: str) -> Tree:
     """A field of the call: of its ``request`` or ``outcome`` where it begins so, else of whichever has it."""
-    sides = {"request": lambda: recording.request(call), "outcome": lambda: recording.outcome(call)}
-    head = field.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
-    if head in sides:
-        return pick(sides[head](), field[len(head) :])
+    side = re.match(r"(request|outcome)(?=[.\[]|$)", field)
+    if side is not None:
+        tree = recording.request(call) if side[1] == "request" else recording.outcome(call)
+        return pick(tree, field[side.end() :])
     try:
         return pick(recording.request(call), field)
     except TargetError:
@@ -164,7 +177,7 @@ def _input(recording: Recording) -> str:
     try:
         tree = recording.payload("input")
     except PayloadMissing:
-        return "(erased)"
+        return "(input not in the trace)"
     if isinstance(tree, dict) and set(tree) == {"args", "kwargs"}:
         args, kwargs = tree["args"], tree["kwargs"]
         parts = [brief(item, 40) for item in args] if isinstance(args, list) else []
@@ -182,6 +195,14 @@ def _span(recording: Recording) -> int | None:
     return max(0, cast(int, recording.end["at"]) - cast(int, recording.start["at"]))
 
 
+def _mark(recording: Recording, mark: dict[str, Tree]) -> str:
+    """What a flag or a note says, in one line."""
+    blob = mark.get("val")
+    if not isinstance(blob, str):
+        return ""
+    return brief(cast("Tree", or_missing(lambda: recording.journal.tree(blob))), 80)
+
+
 def _tail(recording: Recording) -> list[list[Span]]:
     """What comes after the calls: gaps, flags and notes, the output."""
     lines: list[list[Span]] = [
@@ -190,12 +211,7 @@ def _tail(recording: Recording) -> list[list[Span]]:
     ]
     for mark in recording.marks:
         if mark["kind"] in ("flag", "note") and len(lines) < 6:
-            value = (
-                or_missing(lambda mark=mark: recording.journal.tree(cast(str, mark["val"])))
-                if "val" in mark
-                else None
-            )
-            lines.append([("strong", str(mark["kind"])), f"  {brief(cast('Tree', value), 80)}"])
+            lines.append([("strong", str(mark["kind"])), f"  {_mark(recording, mark)}"])
     if recording.end is None:
         lines.append([("warn", "no end"), "  the run is going on, or its process died"])
     else:

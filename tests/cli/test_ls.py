@@ -1,0 +1,122 @@
+"""``ls``: finding runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from tests.cli import samples
+
+from agentloom.cli.ls import since
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def store(cli: Call, tmp_path: Path) -> None:
+    failed = samples.Maker(3, agent="triage")
+    failed.call(0, "tool", "search", {"args": {}}, {"hits": 0})
+    failed.end(
+        {"$error": {"type": "builtins:ValueError", "args": [], "attrs": {}, "message": "no", "cause": None}},
+        "failed",
+    )
+    traces = [samples.refund(1, tags={"ticket": "812"}), samples.refund(2, tags={"ticket": "813"}), failed]
+    for number, made in enumerate(traces):
+        (tmp_path / f"{number}.loom").write_bytes(made.data)
+    assert cli("import", "0.loom", "1.loom", "2.loom").code == 0
+
+
+@pytest.mark.usefixtures("store")
+def test_lists_the_newest_first_with_what_tells_them_apart(
+    cli: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = cli("ls")
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
+    assert [line.split()[0] for line in lines] == ["0003", "0002", "0001"]
+    assert "failed     triage   1 call: 1 tool" in lines[0] or "failed  triage   1 call: 1 tool" in lines[0]
+    assert "ok" in lines[1]
+    assert "support  5 calls: 3 model, 2 tool" in lines[1]
+    assert lines[1].endswith("ticket=813")
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("args", "found"),
+    [
+        (("--tag", "812"), ["0001"]),
+        (("--tag", "ticket=813"), ["0002"]),
+        (("--tag", "nothing"), []),
+        (("--failed",), ["0003"]),
+        (("--tool", "issue_refund"), ["0002", "0001"]),
+        (("--agent", "triage"), ["0003"]),
+        (("--text", "REFUNDED order"), ["0002", "0001"]),
+        (("--since", "2026-11-29T00:00+00:00"), ["0003", "0002", "0001"]),
+        (("--since", "2027-01-01"), []),
+        (("--limit", "1"), ["0003"]),
+        (("--limit", "0"), ["0003", "0002", "0001"]),
+    ],
+)
+def test_filters(cli: Call, args: tuple[str, ...], found: list[str]) -> None:
+    result = cli("ls", *args)
+    assert [line.split()[0] for line in result.out.splitlines()] == found
+    data = cli("ls", *args, "--json").data
+    assert [row["run"][-4:] for row in data["runs"]] == found
+    assert data["more"] is ("1" in args)
+
+
+@pytest.mark.usefixtures("store")
+def test_a_partial_list_says_so(cli: Call) -> None:
+    assert cli("ls", "--limit", "2").err == "more runs fit: --limit 0 shows all\n"
+    assert cli("ls", "--limit", "2", "-q").err == ""
+
+
+@pytest.mark.usefixtures("store")
+def test_json_has_iso_times_and_counts(cli: Call) -> None:
+    row = cli("ls", "--json").data["runs"][0]
+    assert row["status"] == "failed"
+    assert row["calls"] == {"tool": 1}
+    assert row["started_at"].startswith("2026-11-30T00:53:23")
+
+
+def test_an_empty_store_is_no_error(cli: Call, tmp_path: Path) -> None:
+    result = cli("ls")
+    assert (result.code, result.out) == (0, "")
+    assert "no runs yet" in result.err
+    assert cli("ls", "--failed").err == "no run fits\n"
+    assert not (tmp_path / ".agentloom").exists()
+
+
+@pytest.mark.usefixtures("store")
+def test_a_damaged_run_hides_no_other(cli: Call, tmp_path: Path) -> None:
+    path = next((tmp_path / ".agentloom").rglob("*0002.loom"))
+    path.write_bytes(b"rubbish\n")
+    out = cli("ls").out
+    assert "damaged" in out
+    assert "0001" in out
+    assert "0003" in out
+
+
+NOW = datetime(2026, 11, 28, 9, 4, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "ago"),
+    [("90s", 90), ("30m", 1800), ("2h", 7200), ("3d", 259200), ("1w", 604800), (" 2 h ", 7200)],
+)
+def test_times_ago(text: str, ago: int) -> None:
+    assert since(text, NOW) == int((NOW.timestamp() - ago) * 1e9)
+
+
+def test_times_with_a_zone() -> None:
+    assert since("2026-11-28T10:04+01:00") == int(NOW.timestamp() * 1e9)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2h ago", "2026-13-01", "-3d"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no time"):
+        since(text)
