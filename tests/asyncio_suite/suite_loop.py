@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import threading
 import time
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVarTuple
 
 from agentloom.runtime.loop import Deadlock, InnerLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import Context
+
+_Ts = TypeVarTuple("_Ts")
 
 _SPIN_S = 0.02  # a signal handler in the main thread cannot wake the waiting driver, so it looks this often
 _PATIENCE_S = 20.0
@@ -33,7 +40,7 @@ class SuiteLoop(InnerLoop):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.bridge = NoSignals()
-        self.drive = _drive
+        self.drive = lambda _loop, done: _drive(self, done)
         self.inject = self._from_thread
         self.arrived = threading.Event()
 
@@ -89,7 +96,7 @@ class GeneratorLoop(SuiteLoop):
         self._check_on_close = gen is not None
         self._gen = _no_time() if gen is None else gen()
         next(self._gen)
-        self.drive = _drive_by_generator
+        self.drive = lambda _loop, done: _drive_by_generator(self, done)
         self._new_timers: list[float] = []
         self._transports: Any = weakref.WeakValueDictionary()
         self.readers: dict[int, Any] = {}
@@ -104,7 +111,9 @@ class GeneratorLoop(SuiteLoop):
         if advance:
             self.advance(self.vt + round(advance * 1e9))
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+    def call_at(
+        self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
         self._new_timers.append(when)
         return super().call_at(when, callback, *args, context=context)
 

@@ -1,0 +1,52 @@
+"""CPython's own asyncio tests pass on the inner loop, on this interpreter and on every other one found."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.asyncio_suite import run as suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+Results = dict[str, Future[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def results() -> Iterator[Results]:
+    """Version -> its results; the interpreters work at the same time."""
+    with ThreadPoolExecutor() as pool:
+        yield {version: pool.submit(suite.run, python) for version, python in suite.interpreters().items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_cpythons_own_tests_pass(version: str, results: Results) -> None:
+    if version not in results:
+        pytest.skip(f"no Python {version} here")
+    if version == _HERE and importlib.util.find_spec("test.test_asyncio") is None:
+        pytest.skip("this Python came without its test package")
+    found = results[version].result()
+    assert suite.problems(found) == []
+    assert found["ran"] > 1000
+
+
+def test_a_failure_and_too_many_skips_are_problems() -> None:
+    results: dict[str, Any] = {
+        "python": "3.x",
+        "ran": 8,
+        "failed": [{"test": "a.B.c", "text": "AssertionError"}],
+        "skipped": [{"test": "a.B.d", "why": "because"}],
+        "not_here": [],
+        "seconds": 0.0,
+    }
+    assert suite.problems(results) == [
+        "a.B.c: AssertionError",
+        "11.1% of the chosen tests are skipped; at most 10% may be",
+    ]
+    assert suite.problems({**results, "failed": [], "skipped": [], "ran": 0}) == ["no test ran"]
