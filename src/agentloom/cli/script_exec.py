@@ -9,7 +9,7 @@ import sys
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from agentloom.errors import ControlFlow, TargetError
 from agentloom.runtime.toolfind import is_stub
