@@ -14,15 +14,13 @@ from agentloom.replay.cause import Cause
 from agentloom.replay.fields import Comparison
 from agentloom.replay.text import Line, plain
 
-__all__ = ["CallRef", "Counts", "Finding", "Noted", "Report", "Verdict"]
+__all__ = ["CallRef", "Counts", "Finding", "Noted", "Report", "Verdict", "comparison_json"]
 
 Verdict = Literal["identical", "identical except noted", "diverged"]
 FindingClass = Literal[
     "changed", "extra", "missing", "reordered", "output", "ended early", "leak", "redacted"
 ]
 SCHEMA = "agentloom/report/1"
-LIMIT = 1200
-"""Characters of the text form at most, whatever the size of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ class Report:
             "message": finding.message if finding else None,
             "call": finding.call.to_json() if finding and finding.call else None,
             "last_index": finding.last if finding else None,
-            "differences": _comparison_json(finding.comparison if finding else None),
+            "differences": comparison_json(finding.comparison if finding else None),
             "orders": _orders(finding),
             "cause": self.cause.to_json() if self.cause else None,
             "leading": [call.to_json() for call in self.leading],
@@ -149,7 +147,7 @@ class Report:
                 "unmatched": self.counts.unmatched,
             },
             "noted": [
-                {"call": item.call.to_json(), "differences": _comparison_json(item.comparison)}
+                {"call": item.call.to_json(), "differences": comparison_json(item.comparison)}
                 for item in self.noted
             ],
             "compared": list(self.compared),
@@ -170,7 +168,8 @@ class Report:
         return plain(self.render())
 
 
-def _comparison_json(comparison: Comparison | None) -> Tree:
+def comparison_json(comparison: Comparison | None) -> Tree:
+    """A comparison as plain JSON (``docs/report-json.md``, Differences)."""
     if comparison is None:
         return None
     return {

@@ -5,6 +5,7 @@ The same facts are rendered at falling levels of detail until they fit; what was
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,10 @@ from agentloom.replay.text import Line, clip, plain, show
 if TYPE_CHECKING:
     from agentloom.replay.report import CallRef, Finding, Report
 
-__all__ = ["render"]
+__all__ = ["LIMIT", "code_cause_lines", "fit", "render"]
+
+LIMIT = 1200
+"""Characters of the text form at most, whatever the size of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +51,13 @@ _LEVELS = (
 
 def render(report: Report, width: int = 100) -> list[Line]:
     """Styled lines; the first level of detail that fits, at most ``LIMIT`` characters."""
-    from agentloom.replay.report import LIMIT
+    return fit(list(_render(report, level, min(width, level.width))) for level in _LEVELS)
 
+
+def fit(versions: Iterable[list[Line]]) -> list[Line]:
+    """The first version, from detailed to terse, that stays under ``LIMIT`` characters; else the last one, cut."""
     lines: list[Line] = []
-    for level in _LEVELS:
-        lines = list(_render(report, level, min(width, level.width)))
+    for lines in versions:
         if len(plain(lines)) < LIMIT:
             return lines
     return _cut(lines, LIMIT - 1)
@@ -249,7 +255,7 @@ def _joined(names: tuple[str, ...], width: int) -> str:
 
 def _cause(cause: Cause, level: _Level, width: int) -> list[Line]:
     if cause.kind == "code":
-        return _code(cause, level, width)
+        return code_cause_lines(cause, level.code, width)
     out: list[Line] = []
     if cause.kind == "packages":
         names = ", ".join(str(item) for item in cause.drift[:3])
@@ -270,7 +276,7 @@ def _cause(cause: Cause, level: _Level, width: int) -> list[Line]:
     return out
 
 
-def _code(cause: Cause, level: _Level, width: int) -> list[Line]:
+def code_cause_lines(cause: Cause, rows: int, width: int) -> list[Line]:
     """``cause   code changed: build_prompt(), a1f9c2e..working tree`` and the lines of the first change."""
     first, rest = cause.changes[0], cause.changes[1:]
     names = f"{first.title}{'' if first.what == 'changed' else ' ' + first.what}"
@@ -282,7 +288,7 @@ def _code(cause: Cause, level: _Level, width: int) -> list[Line]:
     tail = "" if cause.relevant else " (none is known to touch this value)"
     revisions = f", {cause.revisions}" if cause.revisions else ""
     out = [_labelled("cause", clip(f"code changed: {names}{revisions}{tail}", width * 2))]
-    return out + _code_lines(first, level.code, width)
+    return out + _code_lines(first, rows, width)
 
 
 def _code_lines(change: CodeChange, rows: int, width: int) -> list[Line]:
