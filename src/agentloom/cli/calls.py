@@ -142,11 +142,11 @@ def call_json(recording: Recording, call: RecordedCall, *, payloads: bool = Fals
     facts: dict[str, object] = {
         "call": call.index,
         "id": call.id,
-        "type": call.type,
+        "kind": call.type,
         "name": call.name,
         "status": call.status,
         "effect": call.effect,
-        "place": call.src,
+        "src": call.src,
         "parent": call.parent,
         "attempt": call.attempt,
         "key": call.key,
