@@ -38,8 +38,7 @@ class BlobWriter:
     @property
     def pending(self) -> bytes:
         """The lines that ``take`` would return now."""
-        self._pending.sort()
-        return b"".join([line for _, line in self._pending])
+        return b"".join([line for _, line in sorted(self._pending)])
 
     def take(self) -> bytes:
         """The lines since the last ``take``, in the order that the format wants: by id."""
@@ -53,8 +52,19 @@ class BlobWriter:
         ``series`` names a growing history (for example ``model:gpt-4o``): lists that are fields of its trees are
         written as what they add to the longest earlier list of the run that they begin with.
         """
-        if series is not None and type(tree) is dict and (len(tree) != 1 or next(iter(tree))[:1] != "$"):
-            return self._put_request(tree, series)
+        before = len(self._pending)
+        try:
+            if series is not None and type(tree) is dict and (len(tree) != 1 or next(iter(tree))[:1] != "$"):
+                return self._put_request(tree, series)
+            return self._put_plain(tree)
+        except ValueRefused:
+            # Parts that were written for a payload that is refused would be blobs that no entry names.
+            orphans = {blob for blob, _ in self._pending[before:]}
+            del self._pending[before:]
+            self._known = {known: blob for known, blob in self._known.items() if blob not in orphans}
+            raise
+
+    def _put_plain(self, tree: Tree) -> str:
         text = dump(tree)
         known = _content(b"json", text)
         found = self._known.get(known)

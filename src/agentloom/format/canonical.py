@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import orjson
 
 from agentloom.errors import FormatError, ValueRefused
+from agentloom.format.guards import is_container, is_list, is_map
 from agentloom.format.limits import INT_MAX, INT_MIN, LINE_DEPTH
 
 Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
@@ -89,12 +91,12 @@ def is_compact(tree: Tree, data: bytes) -> bool:
 
 def too_deep(tree: Tree) -> bool:
     """Whether lists and mappings nest more than ``LINE_DEPTH`` levels."""
-    level: list[Any] = [tree] if type(tree) in (dict, list) else []
+    level: list[Any] = [tree] if is_container(tree) else []
     for _ in range(LINE_DEPTH):
         below: list[Any] = []
         for container in level:
-            children = container.values() if type(container) is dict else container
-            below.extend([child for child in children if type(child) in (dict, list)])
+            children: Iterable[Any] = container.values() if is_map(container) else container
+            below.extend([child for child in children if is_container(child)])
         if not below:
             return False
         level = below
@@ -133,8 +135,8 @@ def _constant(name: str) -> NoReturn:
 def _distinct_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        names = [key for key, _ in pairs]
+        twice = next(key for key in mapping if names.count(key) > 1)
         raise FormatError("json.duplicate", f"the key {twice!r} stands twice in one object")
     return mapping
 
@@ -143,9 +145,9 @@ def _refuse_nan(tree: Tree) -> None:
     todo: list[Any] = [tree]
     while todo:
         item = todo.pop()
-        if type(item) is dict:
+        if is_map(item):
             todo.extend(item.values())
-        elif type(item) is list:
+        elif is_list(item):
             todo.extend(item)
         elif type(item) is float and not math.isfinite(item):
             raise ValueRefused("value", "float", f'{item} has no JSON form; write {{"$float": ...}}')

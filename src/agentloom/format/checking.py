@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agentloom.format.digests import NO_PREV
+from agentloom.format.fields import Broken, references
 from agentloom.format.lines import blob_references
-from agentloom.format.rules import Broken, references
 from agentloom.format.scanning import Fault, Scan, scan
 
 
@@ -47,7 +47,7 @@ def check(data: bytes, *, head: str | None = None) -> Verdict:
     found = scan(data)
     verdict = Verdict(found.fault is None, None, False, entries=len(found.entries), blobs=len(found.blobs))
     verdict.calls = sum(entry["kind"] == "request" for entry in found.entries)
-    verdict.torn = found.torn
+    verdict.torn = len(data) - found.whole(len(data)) if found.fault is None else 0
     verdict.head = found.digests[-1] if found.digests else NO_PREV
     fault = found.fault
     if fault is None:
@@ -137,8 +137,10 @@ def _incomplete(found: Scan, verdict: Verdict) -> Fault | None:
     line, offset = found.entry_lines[-1]
     if verdict.missing:
         return _first_naming(found, set(verdict.missing))
-    if found.torn:
-        return Fault("tail.torn", line, offset, f"{found.torn} bytes after the last whole line")
+    if verdict.torn:
+        return Fault(
+            "tail.torn", line, offset, f"{verdict.torn} bytes of an unfinished append after the last entry"
+        )
     if found.rules.end is None:
         return Fault(
             "end.missing",

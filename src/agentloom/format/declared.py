@@ -40,12 +40,14 @@ class Types:
     def declare(self, annotation: object) -> None:
         """Declare every type that an annotation names, through containers and fields. Others are passed over."""
         todo: list[Any] = [annotation]
-        seen: set[int] = set()
+        seen: list[object] = []  # kept alive, so that no id is used twice
+        ids: set[int] = set()
         while todo:
-            item = todo.pop()
-            if id(item) in seen:
+            item: object = todo.pop()
+            if id(item) in ids:
                 continue
-            seen.add(id(item))
+            ids.add(id(item))
+            seen.append(item)
             if isinstance(item, type) and not typing.get_origin(item):
                 todo.extend(self._add(item))
             else:
@@ -59,7 +61,7 @@ class Types:
         self._by_name[type_name(cls)] = cls
         return _field_annotations(cls, how)
 
-    def how(self, cls: type) -> How | None:
+    def how(self, cls: type[Any]) -> How | None:
         """How instances of ``cls`` are written, or None when it was not declared."""
         return self._hows.get(cls)
 
@@ -74,7 +76,7 @@ def type_name(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def how_of(cls: type) -> How | None:
+def how_of(cls: type[Any]) -> How | None:
     """What kind of type ``cls`` is, or None when the format has no exact form for its instances."""
     if issubclass(cls, BaseException):
         return "error"
@@ -84,7 +86,7 @@ def how_of(cls: type) -> How | None:
         return "dataclass" if dataclasses.is_dataclass(cls) else "model"
     if issubclass(cls, (str, bytes, bytearray, int, float, list, dict, set, frozenset)):
         return None
-    if issubclass(cls, tuple):
+    if tuple in cls.__mro__:
         return "namedtuple" if hasattr(cls, "_fields") else None
     return "dataclass" if dataclasses.is_dataclass(cls) else None
 
@@ -103,7 +105,7 @@ def _field_annotations(cls: type, how: How) -> list[object]:
     if how in ("enum", "error"):
         return []
     if how == "model":
-        fields: dict[str, Any] = vars(cls).get("__pydantic_fields__") or cls.__pydantic_fields__
+        fields = typing.cast("dict[str, Any]", getattr(cls, "__pydantic_fields__", {}))
         return [field.annotation for field in fields.values()]
     try:
         return list(typing.get_type_hints(cls).values())

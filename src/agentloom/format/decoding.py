@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -11,6 +11,7 @@ from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types
 from agentloom.format.encoding import TAG_LIKE
 from agentloom.format.failures import decode_error
+from agentloom.format.guards import is_list, is_map, tag_of
 from agentloom.format.scalars import UNPACK, unpack_bytes
 
 # What a malformed payload of a tag can raise inside the decoders.
@@ -41,15 +42,12 @@ class _Decoder:
         self.types = types or Types()
 
     def decode(self, tree: Any) -> Any:
-        if type(tree) is list:
+        if is_list(tree):
             return [self.decode(item) for item in tree]
-        if type(tree) is not dict:
+        if not is_map(tree):
             return tree
-        if len(tree) == 1:
-            tag, payload = next(iter(tree.items()))
-            if tag[:1] == "$":
-                return self._tag(tag, payload)
-        return {key: self.decode(item) for key, item in tree.items()}
+        tag = tag_of(tree)
+        return self._tag(*tag) if tag else {key: self.decode(item) for key, item in tree.items()}
 
     def _tag(self, tag: str, payload: Any) -> Any:
         try:
@@ -96,7 +94,7 @@ class _Decoder:
         if how == "enum":
             return cls(self.decode(data[0])) if type(data) is list else cls[self.decode(data)]
         if how == "namedtuple":
-            return tuple.__new__(cls, [self.decode(item) for item in data])
+            return cast("type[tuple[object, ...]]", tuple).__new__(cls, [self.decode(item) for item in data])
         value = object.__new__(cls)
         if how == "dataclass":
             for field, item in data.items():
@@ -118,7 +116,9 @@ class _Decoder:
                 f"{payload['type'].partition(':')[2]}.{data}" if type(data) is str else self.decode(data[0])
             )
         if how == "model":
-            return {**self.decode(data["fields"]), **(self.decode(data.get("extra")) or {})}
+            fields = cast("dict[str, Any]", self.decode(data["fields"]))
+            fields.update(self.decode(data.get("extra")) or {})
+            return fields
         return self.decode(data)
 
     def _plain_error(self, payload: dict[str, Any]) -> Any:
@@ -126,6 +126,6 @@ class _Decoder:
 
 
 def _list(payload: Any) -> list[Any]:
-    if type(payload) is not list:
-        raise ValueError("not a list")
-    return payload
+    if is_list(payload):
+        return payload
+    raise ValueError("not a list")

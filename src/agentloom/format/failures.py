@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from agentloom.errors import ControlFlow, RecordedError, ValueRefused
 from agentloom.format.canonical import Tree
@@ -106,14 +106,13 @@ def decode_error(decode: Decode, body: dict[str, Any], types: Types) -> BaseExce
 def _find(name: str, types: Types) -> type[BaseException] | None:
     """The class of that name if the program has it already. Dictionaries only: no attribute hook of a module runs."""
     module, _, qualname = name.partition(":")
-    found: Any = types.find(name, "error")
+    found: object = types.find(name, "error")
     if found is None and module in sys.modules:
         found = sys.modules[module]
         for part in qualname.split("."):
-            names: Any = type.__getattribute__(found, "__dict__") if isinstance(found, type) else vars(found)
-            if part not in names:
-                return None
-            found = names[part]
+            holder = type if isinstance(found, type) else object
+            names = cast("Mapping[str, object]", holder.__getattribute__(found, "__dict__"))
+            found = names.get(part)
             if not isinstance(found, type):
                 return None
     if not isinstance(found, type) or not issubclass(found, BaseException) or issubclass(found, ControlFlow):
@@ -123,7 +122,7 @@ def _find(name: str, types: Types) -> type[BaseException] | None:
 
 def _build(cls: type[BaseException], args: tuple[Any, ...], attrs: dict[str, Any]) -> BaseException | None:
     """An instance made by the nearest builtin class, so that no code of the user's class runs. None: it cannot be."""
-    builtin = next(base for base in cls.__mro__ if base.__module__ == "builtins")
+    builtin: Any = next(base for base in cls.__mro__ if base.__module__ == "builtins")
     try:
         error: BaseException = builtin.__new__(cls, *args)
     except TypeError:  # a class written in C, or arguments that the builtin never had
@@ -134,9 +133,7 @@ def _build(cls: type[BaseException], args: tuple[Any, ...], attrs: dict[str, Any
     slots = {name for base, names in _SLOTS if isinstance(error, base) for name in names}
     for name, item in attrs.items():
         if name in slots:
-            setattr(error, name, item) if builtin.__setattr__ is cls.__setattr__ else builtin.__setattr__(
-                error, name, item
-            )
+            builtin.__setattr__(error, name, item)
         else:
             vars(error)[name] = item
     return error

@@ -10,9 +10,9 @@ from agentloom.errors import FormatError
 from agentloom.format.canonical import EXACT, Tree
 from agentloom.format.checking import Verdict, check
 from agentloom.format.digests import NO_PREV, entry_digest
+from agentloom.format.fields import Entry
 from agentloom.format.limits import INDEX_EVERY, LINE_BYTES
 from agentloom.format.payloads import Journal
-from agentloom.format.rules import Entry
 
 __all__ = ["Entry", "Journal", "JournalWriter", "Verdict", "check"]
 

@@ -12,8 +12,8 @@ import orjson
 from agentloom.errors import FormatError
 from agentloom.format.canonical import Tree, load
 from agentloom.format.digests import NONCE_BYTES, blob_id
+from agentloom.format.fields import HEX64, Broken
 from agentloom.format.limits import LINE_BYTES, LINE_DEPTH, PART_BYTES
-from agentloom.format.rules import HEX64, Broken
 
 BLOB_START = b'{"blob":'
 ENTRY_START = b'{"seq":'

@@ -8,9 +8,10 @@ from typing import Any, cast
 from agentloom.errors import FormatError, PayloadMissing
 from agentloom.format.canonical import Tree
 from agentloom.format.digests import NO_PREV
+from agentloom.format.fields import HEX64, Broken, Entry
+from agentloom.format.guards import is_container, is_list, is_map
 from agentloom.format.limits import EXPANDED_BYTES, LINE_DEPTH
 from agentloom.format.lines import blob_tree, list_tag
-from agentloom.format.rules import HEX64, Broken, Entry
 from agentloom.format.scanning import Fault, Scan, scan
 
 _LISTS = 32  # resolved lists that are kept: a history is mostly read next to the one it extends
@@ -33,7 +34,7 @@ class Journal:
         self._blobs = found.blobs
         self._lists: dict[tuple[str, str | None], tuple[list[Tree], int]] = {}
         self._shared: dict[str, tuple[Tree, int]] = {}
-        self.size = _last_append(found, size)
+        self.size = found.whole(size)
         self.torn = size - self.size
 
     @classmethod
@@ -96,16 +97,14 @@ class Journal:
         if self._list_tag(blob, tree):
             return self._list(blob, None, depth)
         if type(tree) is not dict or not any(self._list_tag(blob, value) for value in tree.values()):
-            return self._filled(tree, depth) if type(tree) in (dict, list) else (tree, 0)
+            return self._filled(tree, depth) if is_container(tree) else (tree, 0)
         size = 0
         fields: dict[str, Tree] = {}
         for key, value in tree.items():
             if self._list_tag(blob, value):
                 fields[key], more = self._list(blob, key, depth)
             else:
-                fields[key], more = (
-                    self._filled(value, depth + 1) if type(value) in (dict, list) else (value, 0)
-                )
+                fields[key], more = self._filled(value, depth + 1) if is_container(value) else (value, 0)
             size += more
         return fields, size
 
@@ -126,34 +125,36 @@ class Journal:
             raise FormatError("limit.expanded", f"payload {blob[:12]} unfolds to over {EXPANDED_BYTES} bytes")
         return size
 
-    def _filled(self, tree: Any, depth: int) -> tuple[Tree, int]:
+    def _filled(self, tree: Tree, depth: int) -> tuple[Tree, int]:
         """A tree with its references replaced, and the size of what they brought in."""
         if depth > 2 * LINE_DEPTH:
             raise FormatError("json.depth", "references nest too deep")
         size = 0
-        if type(tree) is list:
+        if is_list(tree):
             items: list[Tree] = []
             for item in tree:
-                filled, more = self._filled(item, depth + 1) if type(item) in (dict, list) else (item, 0)
+                filled, more = self._filled(item, depth + 1) if is_container(item) else (item, 0)
                 items.append(filled)
                 size += more
             return items, size
+        if not is_map(tree):
+            return tree, 0
         if len(tree) == 1:
             tag, payload = next(iter(tree.items()))
             if tag == "$ref" and type(payload) is str and HEX64.fullmatch(payload):
                 return self._resolved(payload, depth + 1)
-            if tag in _PARTED and type(payload) is list:
+            if tag in _PARTED and is_list(payload):
                 return self._parts(tag, payload)
         fields: dict[str, Tree] = {}
         for key, item in tree.items():
-            fields[key], more = self._filled(item, depth + 1) if type(item) in (dict, list) else (item, 0)
+            fields[key], more = self._filled(item, depth + 1) if is_container(item) else (item, 0)
             size += more
         return fields, size
 
     def _parts(self, tag: str, parts: list[Any]) -> tuple[Tree, int]:
         pieces: list[bytes] = []
         for part in parts:
-            ref = part.get("$ref") if type(part) is dict and len(part) == 1 else None
+            ref = part.get("$ref") if is_map(part) and len(part) == 1 else None
             form, covered = self._line(ref) if type(ref) is str else ("", b"")
             if form != "bytes":
                 raise FormatError("value.parts", f"the parts of {tag} are references to bytes blobs")
@@ -167,7 +168,7 @@ class Journal:
             raise FormatError("value.parts", "the parts of a $text are not UTF-8") from error
 
     def _whole_list(self, blob: str, value: Tree, depth: int) -> tuple[list[Tree], int]:
-        filled, size = self._filled(value, depth + 1) if type(value) in (dict, list) else (value, 0)
+        filled, size = self._filled(value, depth + 1) if is_container(value) else (value, 0)
         if type(filled) is not list:
             raise FormatError("blob.list", f"blob {blob[:12]} is extended but holds no list there")
         return filled, size + len(self._line(blob)[1])
@@ -203,16 +204,3 @@ class Journal:
         while len(self._lists) > _LISTS:
             del self._lists[next(iter(self._lists))]
         return items, size
-
-
-def _last_append(found: Scan, size: int) -> int:
-    """The bytes up to the end of the last whole append: the last entry, or the start entry with its blobs."""
-    whole = size - found.torn
-    if len(found.entries) <= 1:
-        return whole
-    after = [
-        offset for _, _, offset, before in reversed(found.blob_lines[-1:]) if before == len(found.entries)
-    ]
-    if not after:
-        return whole
-    return min(offset for _, _, offset, before in found.blob_lines if before == len(found.entries))

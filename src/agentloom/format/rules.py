@@ -4,98 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from agentloom.format.callids import parse
 from agentloom.format.digests import NO_PREV
+from agentloom.format.fields import HEX64, Broken, Entry, check_fields
+from agentloom.format.guards import is_list, is_map
 from agentloom.format.limits import ENTRIES
 from agentloom.format.merkle import Tree as MerkleTree
 from agentloom.format.runids import is_run_id
 
-Entry = dict[str, Any]
-
 MAJOR = 1
 KNOWN_FLAGS: frozenset[str] = frozenset()
 AFTER_END = frozenset({"erase", "seal", "tag", "flag", "note", "index"})
-HEX64 = re.compile("[0-9a-f]{64}")
 _VERSION = re.compile("([1-9][0-9]*)\\.(0|[1-9][0-9]*)")
-
-# Field -> type, of the fields that each kind must have. A type in a tuple with None may be null.
-_REQUIRED: dict[str, dict[str, Any]] = {
-    "start": {
-        "format": str,
-        "version": str,
-        "run": str,
-        "digest": str,
-        "flags": list,
-        "keys": int,
-        "agent": str,
-        "code": "blob",
-        "env": "blob",
-        "input": "blob",
-        "policy": "blob",
-        "nonce": "blob",
-        "clock": dict,
-        "epoch": int,
-    },
-    "request": {"call": str, "type": str, "name": str, "key": str, "profile": str, "req": "blob"},
-    "outcome": {"call": str, "vt": int, "status": str},
-    "chunks": {"call": str, "items": list, "val": "blob"},
-    "timer": {"d": int, "vt": int},
-    "cancel": {"d": int, "vt": int},
-    "turn": {"d": int, "vt": int},
-    "state": {"call": str, "name": str, "key": str, "val": "blob"},
-    "note": {},
-    "flag": {},
-    "tag": {},
-    "gap": {"why": str},
-    "end": {"status": str},
-    "suspend": {"asks": list},
-    "answer": {"ask": str, "val": "blob"},
-    "resume": {"epoch": int},
-    "retract": {"from": int},
-    "erase": {"blobs": list, "val": "blob"},
-    "seal": {"count": int, "root": str},
-    "index": {"offset": int, "last": (int, None)},
-    "segment": {"n": int},
-    "rehash": {"digest": str, "head": str},
-}
-KINDS = frozenset(_REQUIRED)
-# Optional fields of these names are blob ids wherever they stand.
-_BLOB_FIELDS = ("code", "env", "input", "policy", "tags", "conversation", "nonce", "req", "val", "err")
-_STATUS = {"outcome": {"ok", "error", "cancelled", "closed"}, "end": {"completed", "failed", "cancelled"}}
-# Fields of these names never name a blob, whatever they look like.
-NOT_REFERENCES = frozenset(
-    (
-        *(
-            "seq",
-            "prev",
-            "at",
-            "kind",
-            "call",
-            "type",
-            "name",
-            "key",
-            "profile",
-            "src",
-            "parent",
-            "effect",
-            "run",
-        ),
-        *("agent", "entry", "format", "version", "digest", "flags", "head", "root", "blobs", "ask"),
-    )
-)
-
-
-class Broken(Exception):
-    """A rule that does not hold; ``integrity`` tells a broken chain or digest from malformed input."""
-
-    def __init__(self, code: str, message: str, *, integrity: bool = False, version: bool = False) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.integrity = integrity
-        self.version = version
 
 
 class Rules:
@@ -143,9 +64,7 @@ class Rules:
             raise Broken("order.start", "a second start entry")
         if self.end is not None and kind not in AFTER_END:
             raise Broken("order.closed", f"a {kind} entry after the end entry")
-        required = _REQUIRED.get(kind)
-        if required is not None:
-            _check_fields(entry, kind, required)
+        if check_fields(entry, kind):
             check = self._by_kind.get(kind)
             if check is not None:
                 check(entry)
@@ -173,7 +92,7 @@ class Rules:
             raise Broken(
                 "version.major", f"format version {version}; this reader knows {MAJOR}", version=True
             )
-        _check_fields(entry, "start", _REQUIRED["start"])
+        check_fields(entry, "start")
         unknown = [flag for flag in entry["flags"] if flag not in KNOWN_FLAGS]
         if unknown:
             raise Broken(
@@ -205,7 +124,7 @@ class Rules:
         if self._open(entry["call"])[1] >= 0:
             raise Broken("call.answered", f"chunks of call {entry['call']} after its outcome")
         for item in entry["items"]:
-            if type(item) is not list or len(item) != 3 or any(type(number) is not int for number in item):
+            if not is_list(item) or len(item) != 3 or any(type(number) is not int for number in item):
                 raise Broken("entry.field", "a chunk item is [d, vt, offset]")
             self._delivery(item[0])
 
@@ -233,7 +152,7 @@ class Rules:
         if totals is not None:
             found = {"calls": len(self._calls), "deliveries": len(self.deliveries)}
             for name, count in found.items():
-                if type(totals) is not dict or totals.get(name, count) != count:
+                if not is_map(totals) or totals.get(name, count) != count:
                     raise Broken("end.totals", f"totals.{name} is not {count}")
         self.end = entry
 
@@ -274,43 +193,3 @@ class Rules:
 
     def _rehash(self, entry: Entry) -> None:
         raise Broken("version.digest", f"the trace goes on with digest {entry['digest']!r}", version=True)
-
-
-def _check_fields(entry: Entry, kind: str, required: dict[str, Any]) -> None:
-    for name, wanted in required.items():
-        value = entry.get(name)
-        if wanted == "blob":
-            continue
-        kinds: tuple[Any, ...] = wanted if type(wanted) is tuple else (wanted,)
-        if type(value) not in kinds and not (value is None and None in kinds and name in entry):
-            raise Broken("entry.field", f"a {kind} entry needs {name} ({kinds[0].__name__})")
-    for name in _BLOB_FIELDS:
-        if name in entry or required.get(name) == "blob":
-            value = entry.get(name)
-            if type(value) is not str or HEX64.fullmatch(value) is None:
-                raise Broken("entry.field", f"{name} of a {kind} entry is not a blob id")
-    allowed = _STATUS.get(kind)
-    if allowed is not None and entry["status"] not in allowed:
-        raise Broken("entry.field", f"status {entry['status']!r} of a {kind} entry")
-
-
-def references(entry: Entry) -> list[str]:
-    """The blob ids that an entry names, in the order of its fields."""
-    found: list[str] = []
-    for name, value in entry.items():
-        if name not in NOT_REFERENCES:
-            _collect(value, found)
-    return found
-
-
-def _collect(value: Any, found: list[str]) -> None:
-    if type(value) is str:
-        if len(value) == 64 and HEX64.fullmatch(value):
-            found.append(value)
-    elif type(value) is list:
-        for item in value:
-            _collect(item, found)
-    elif type(value) is dict:
-        for name, item in value.items():
-            if name not in NOT_REFERENCES:
-                _collect(item, found)

@@ -19,6 +19,7 @@ from typing import Any
 from uuid import UUID
 
 from agentloom.format.canonical import Tree
+from agentloom.format.guards import is_map
 from agentloom.format.limits import INT_BITS, INT_DIGITS, INT_MAX, INT_MIN
 
 _QUIET_NAN = struct.pack(">d", math.nan)
@@ -44,12 +45,11 @@ def unpack_int(payload: Any) -> int:
     """The integer of ``$int``, or of a plain number inside another tag."""
     if type(payload) is int:
         return payload
-    if type(payload) is dict and len(payload) == 1:
-        payload = payload["$int"]
-    digits = payload.removeprefix("-")
+    text: str = payload["$int"] if is_map(payload) else payload
+    digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > INT_DIGITS:
         raise ValueError("not decimal digits")
-    return int(Decimal(payload))
+    return int(Decimal(text))
 
 
 def pack_float(value: float) -> Tree:
@@ -66,13 +66,12 @@ def unpack_float(payload: Any) -> float:
     """The float of ``$float``, or of a plain number inside another tag."""
     if type(payload) is float:
         return payload
-    if type(payload) is dict and len(payload) == 1:
-        payload = payload["$float"]
-    if payload in ("nan", "inf", "-inf"):
-        return float(payload)
-    if len(payload) != 16:
+    text: str = payload["$float"] if is_map(payload) else payload
+    if text in ("nan", "inf", "-inf"):
+        return float(text)
+    if len(text) != 16:
         raise ValueError("not 16 hex digits")
-    value: float = struct.unpack(">d", bytes.fromhex(payload))[0]
+    value: float = struct.unpack(">d", bytes.fromhex(text))[0]
     return value
 
 
@@ -106,8 +105,9 @@ def _pack_timezone(zone: tzinfo | None, moment: datetime | None) -> dict[str, Tr
         plain = timezone(offset)
         return fields if repr(plain) == repr(zone) else {**fields, "name": pack_str(str(zone))}
     zoneinfo = sys.modules.get("zoneinfo")
-    if zoneinfo is not None and type(zone) is zoneinfo.ZoneInfo and zone.key:
-        return {"zone": zone.key}
+    key = getattr(zone, "key", None)
+    if zoneinfo is not None and type(zone) is zoneinfo.ZoneInfo and type(key) is str:
+        return {"zone": key}
     raise ValueError(
         f"the time zone is a {type(zone).__qualname__}; use zoneinfo.ZoneInfo or datetime.timezone"
     )

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from agentloom.errors import FormatError, IntegrityError, UnsupportedVersion
 from agentloom.format.digests import entry_digest
+from agentloom.format.fields import Broken, Entry
 from agentloom.format.lines import BLOB_START, ENTRY_START, foreign, read_blob, read_entry
-from agentloom.format.rules import Broken, Entry, Rules
+from agentloom.format.rules import Rules
 
 
 @dataclass(slots=True)
@@ -48,6 +49,17 @@ class Scan:
     rules: Rules = field(default_factory=Rules)
     fault: Fault | None = None
     torn: int = 0  # bytes at the end that are not a whole line
+
+    def whole(self, size: int) -> int:
+        """The bytes, of ``size``, up to the end of the last whole append: an entry, or the start entry with its blobs."""
+        whole = size - self.torn
+        count = len(self.entries)
+        if count > 1:
+            for _, _, offset, before in reversed(self.blob_lines):
+                if before < count:
+                    break
+                whole = offset
+        return whole
 
 
 def scan(data: bytes) -> Scan:
