@@ -234,6 +234,15 @@ def test_outside_a_run_tools_are_functions_and_host_functions_are_refused() -> N
         sync.now()
 
 
+def test_a_run_inside_a_run_is_refused_with_the_remedy() -> None:
+    @agent
+    def outer() -> Any:
+        return sync_support.run(1)
+
+    with pytest.raises(agentloom.LoomError, match="child agent"):
+        outer.run()
+
+
 def test_arguments_are_captured_at_the_moment_of_the_call() -> None:
     @tool(effect="write")
     def append(items: list[int]) -> int:

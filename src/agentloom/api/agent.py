@@ -13,7 +13,7 @@ from agentloom.errors import NotSupported
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
-from agentloom.runtime.scope import current
+from agentloom.runtime.scope import Scope, current
 from agentloom.store import Store, open_store
 
 __all__ = ["Agent", "agent"]
@@ -56,7 +56,7 @@ class Agent(Generic[P, R]):
         ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``). An async agent
         gets an event loop for its host work; where one is running already, use ``arun``.
         """
-        refuse_while_loading(self.function.name)
+        self._refuse_inside(current())
         options = RunOptions(seed, dict(tags or {}), conversation)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
@@ -77,11 +77,20 @@ class Agent(Generic[P, R]):
         **kwargs: Any,
     ) -> Trace:
         """As ``run``, inside a running event loop, which performs the host work. A sync agent blocks it meanwhile."""
-        refuse_while_loading(self.function.name)
+        self._refuse_inside(current())
         options = RunOptions(seed, dict(tags or {}), conversation)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
         return await self._arun(args, kwargs, store, options)
+
+    def _refuse_inside(self, scope: Scope | None) -> None:
+        """A run started by another agent's own code would be an effect that its trace does not hold."""
+        refuse_while_loading(self.function.name)
+        if scope is not None:
+            raise NotSupported(
+                f"{self.function.name}.run() was called inside a run of {scope.session.agent}",
+                hint=f"call {self.function.name}(...) there: it becomes a child agent of that run",
+            )
 
     async def _arun(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], store: StoreLike, options: RunOptions
