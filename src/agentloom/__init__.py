@@ -1,30 +1,37 @@
-"""agentloom makes agent runs reproducible: every effect is recorded once, and the run is replayed byte for byte."""
+"""agentloom makes agent runs reproducible: every effect is recorded once, and the run is replayed byte for byte.
 
-from agentloom.api.agent import Agent, agent
-from agentloom.api.hosts import (
-    Memory,
-    env,
-    flag,
-    http,
-    memory,
-    model,
-    note,
-    now,
-    parallel,
-    random,
-    retrieve,
-    sleep,
-    step,
-    uuid,
-)
-from agentloom.api.trace import Trace, TraceCall
-from agentloom.api.workflow import State, Workflow
-from agentloom.errors import DivergenceError, LoomError
-from agentloom.runtime.answers import Answer, StreamedAnswer
-from agentloom.runtime.memory import use_memory
-from agentloom.runtime.models import set_backend
-from agentloom.runtime.registry import register
-from agentloom.runtime.tools import tool
+The public API. Its names are loaded together when the first of them is used, so that ``import agentloom`` and commands
+that need none of them (``agentloom ls``) start at once, and nothing is imported in the middle of a run.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentloom.api.agent import Agent, agent
+    from agentloom.api.hosts import (
+        Memory,
+        env,
+        flag,
+        http,
+        memory,
+        model,
+        note,
+        now,
+        parallel,
+        random,
+        retrieve,
+        sleep,
+        step,
+        uuid,
+    )
+    from agentloom.api.trace import Trace, TraceCall
+    from agentloom.api.workflow import State, Workflow
+    from agentloom.errors import DivergenceError, LoomError
+    from agentloom.runtime.answers import Answer, StreamedAnswer
+    from agentloom.runtime.memory import use_memory
+    from agentloom.runtime.models import set_backend
+    from agentloom.runtime.registry import register
+    from agentloom.runtime.tools import tool
 
 __all__ = [
     "Agent",
@@ -56,3 +63,32 @@ __all__ = [
     "use_memory",
     "uuid",
 ]
+
+_HOMES = (
+    "agentloom.api.agent",
+    "agentloom.api.hosts",
+    "agentloom.api.trace",
+    "agentloom.api.workflow",
+    "agentloom.errors",
+    "agentloom.runtime.answers",
+    "agentloom.runtime.memory",
+    "agentloom.runtime.models",
+    "agentloom.runtime.registry",
+    "agentloom.runtime.tools",
+)
+"""The modules that define the names; each lists them in its own ``__all__``."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'agentloom' has no attribute {name!r}")
+    from importlib import import_module
+
+    names = globals()
+    for home in map(import_module, _HOMES):
+        names.update({public: getattr(home, public) for public in home.__all__ if public in __all__})
+    return names[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

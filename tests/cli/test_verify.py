@@ -57,9 +57,11 @@ def test_a_chain_written_anew_is_consistent_and_altered(verify: Call) -> None:
 
 
 def test_every_flipped_byte_is_noticed(verify: Call) -> None:
+    """With the head: no later entry holds the digest of the last one."""
+    head = verify(DATA, "--json").data["head"]
     for at in range(0, len(DATA), 97):
         damaged = DATA[:at] + bytes([DATA[at] ^ 1]) + DATA[at + 1 :]
-        result = verify(damaged, "--json")
+        result = verify(damaged, "--head", head, "--json")
         assert result.code == 5, at
         line, named = DATA[:at].count(b"\n") + 1, result.data["line"]
         between = DATA.splitlines()[line : named - 1]

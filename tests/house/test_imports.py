@@ -56,13 +56,19 @@ def fresh(code: str) -> str:
     return done.stdout
 
 
+EVERYTHING = "from agentloom import *"
+
+
 def test_importing_agentloom_imports_no_sdk() -> None:
-    loaded = set(json.loads(fresh("import agentloom, sys, json; print(json.dumps(sorted(sys.modules)))")))
+    loaded = set(json.loads(fresh(f"{EVERYTHING}\nimport sys, json; print(json.dumps(sorted(sys.modules)))")))
     assert not loaded & NOT_AT_START, "`import agentloom` must not load these"
 
 
 def test_importing_agentloom_is_fast() -> None:
-    """At most three times what an asyncio program with JSON imports, in new interpreters, taken in turn."""
+    """Every public name at most four times, the bare package half of what an asyncio program with JSON imports.
+
+    Measured in new interpreters, taken in turn, each less the bare interpreter; the best of five.
+    """
     baseline = "import asyncio, json, sqlite3, uuid, datetime, decimal, inspect, tempfile"
 
     def cost(code: str) -> float:
@@ -70,13 +76,11 @@ def test_importing_agentloom_is_fast() -> None:
         fresh(code)
         return time.perf_counter() - start
 
-    pairs = [(cost("pass"), cost(baseline), cost("import agentloom")) for _ in range(5)]
-    bare, base, ours = (min(column) for column in zip(*pairs, strict=True))
-    ratio = (ours - bare) / (base - bare)
-    print(
-        f"bare {bare * 1000:.0f} ms, baseline {base * 1000:.0f} ms, agentloom {ours * 1000:.0f} ms: {ratio:.2f}"
-    )
-    assert ratio < 3, f"import agentloom costs {ratio:.1f} times the baseline"
+    rows = [(cost("pass"), cost(baseline), cost("import agentloom"), cost(EVERYTHING)) for _ in range(5)]
+    bare, base, alone, whole = (min(column) for column in zip(*rows, strict=True))
+    print(", ".join(f"{time * 1000:.0f} ms" for time in (bare, base, alone, whole)))
+    assert (whole - bare) / (base - bare) < 4
+    assert (alone - bare) / (base - bare) < 0.5
 
 
 def test_names_of_the_front_door_are_there_once() -> None:

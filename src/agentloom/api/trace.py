@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 from agentloom.errors import DivergenceError, TargetError
 from agentloom.format.journal import Journal, Verdict, check
 from agentloom.format.values import decode
-from agentloom.replay.recording import RecordedCall, Recording
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.registry import TYPES
 from agentloom.store import Store, open_store, read_file, write_file
 
 if TYPE_CHECKING:
     from agentloom.replay.diff import Diff
+    from agentloom.replay.recording import RecordedCall, Recording
     from agentloom.replay.report import Report
 
 __all__ = ["Trace", "TraceCall"]
@@ -147,6 +147,8 @@ class Trace:
 
     @cached_property
     def _recording(self) -> Recording:
+        from agentloom.replay.recording import Recording
+
         return Recording.from_journal(self.journal)
 
     @property

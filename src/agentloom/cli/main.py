@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("agentloom.cli.verify", "Check that nobody altered a run."),
     "export": ("agentloom.cli.store_commands:export", "Copy a run into a file."),
     "import": ("agentloom.cli.store_commands:import_", "Take a trace file into the store."),
-    "demo": ("agentloom.cli.demo", "The 9:04 incident on a real local model."),
+    "demo": ("agentloom.cli.demo", "An agent deletes the wrong accounts, on a real local model."),
     "doctor": ("agentloom.cli.doctor", "Check this installation and say what to do."),
     "completion": ("agentloom.cli.completion", "Print the completion script for a shell."),
 }

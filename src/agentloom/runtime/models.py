@@ -4,7 +4,6 @@ imports one: group ``agentloom.models``, or ``AGENTLOOM_MODEL_BACKEND=module:att
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Protocol, cast
@@ -54,7 +53,9 @@ def _find() -> ModelBackend:
             raise ProviderError(
                 f"{_VARIABLE}={named}: {error}", hint="name it module:attribute, as in my_models:backend"
             ) from error
-    found = sorted(importlib.metadata.entry_points(group="agentloom.models"), key=lambda entry: entry.name)
+    from importlib import metadata  # costs as much as asyncio to import, and is needed once a process at most
+
+    found = sorted(metadata.entry_points(group="agentloom.models"), key=lambda entry: entry.name)
     if not found:
         raise ProviderError(
             "no model backend is installed",
