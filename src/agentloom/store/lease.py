@@ -23,7 +23,7 @@ from typing import cast
 import orjson
 
 from agentloom.errors import LeaseHeld
-from agentloom.store.osfile import CLOEXEC, NOFOLLOW, Os, failed, read_span, write_all
+from agentloom.store.osfile import CLOEXEC, Os, failed, read_span, shut, write_small
 
 __all__ = ["Lease", "Owner", "acquire", "held", "owner_path"]
 
@@ -130,14 +130,8 @@ def acquire(system: Os, fd: int, run: str, path: str, leases: str, *, tries: int
     if not locked:
         return _acquire_by_file(system, run, path, leases)
     try:
-        out = system.open(owner_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | CLOEXEC | NOFOLLOW, 0o600)
-        try:
-            write_all(system, out, Owner.here().dump())
-        finally:
-            system.close(out)
+        write_small(system, owner_file, Owner.here().dump())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            system.unlink(owner_file)
         raise failed("write", owner_file, error, run=run) from error
     return Lease(system, (owner_file,))
 
@@ -152,26 +146,18 @@ def _acquire_by_file(system: Os, run: str, path: str, leases: str) -> Lease:
     )
     for _ in range(2):
         try:
-            fd = system.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o600)
+            write_small(system, lock, Owner.here().dump(), fresh=True)
         except FileExistsError as error:
             owner = Owner.load(system, lock)
             if owner is None or not _dead(owner):
                 refusal = refused(run, owner)
                 refusal.hint = f"if no process writes this run any more, delete {lock}"
                 raise refusal from error
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 system.unlink(lock)
             continue
         except OSError as error:
             raise failed("write", lock, error, run=run) from error
-        try:
-            write_all(system, fd, Owner.here().dump())
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                system.unlink(lock)
-            raise failed("write", lock, error, run=run) from error
-        finally:
-            system.close(fd)
         return Lease(system, (lock,))
     raise refused(run, Owner.load(system, lock))
 
@@ -215,6 +201,5 @@ def held(system: Os, run: str, path: str, leases: str) -> bool:
     except OSError:
         return False
     finally:
-        with contextlib.suppress(OSError):
-            system.close(fd)
+        shut(system, fd)
     return False

@@ -17,7 +17,7 @@ from agentloom.store.index import Index, Version
 from agentloom.store.lease import Owner, acquire, held, owner_path, refused
 from agentloom.store.lines import checked, recovered, whole_lines
 from agentloom.store.memory import different
-from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, write_all
+from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, shut, write_small
 from agentloom.store.scan import Source, damaged, live, scan, sort_key
 
 __all__ = ["LocalStore"]
@@ -75,7 +75,7 @@ class LocalStore:
             if not isinstance(error, LeaseHeld):
                 with contextlib.suppress(OSError):
                     self._system.unlink(path)
-            self._system.close(fd)
+            shut(self._system, fd)
             raise
         return LocalAppender(self._system, path, run, fd, 0, lease, self.durability)
 
@@ -95,10 +95,10 @@ class LocalStore:
         try:
             return self._reopened(run, path, fd)
         except OSError as error:
-            self._system.close(fd)
+            shut(self._system, fd)
             raise failed("reopen", path, error, run=run) from error
         except BaseException:
-            self._system.close(fd)
+            shut(self._system, fd)
             raise
 
     def _reopened(self, run: str, path: str, fd: int) -> LocalAppender:
@@ -207,7 +207,7 @@ class LocalStore:
             if self.durability == "power":
                 self._sync_folder(self._runs)
         except OSError:
-            self._system.close(fd)
+            shut(self._system, fd)
             with contextlib.suppress(OSError):
                 self._system.unlink(path)
             raise
@@ -242,15 +242,7 @@ class LocalStore:
         self._folder(self._runs)
         ignore = os.path.join(self.root if ours else self._runs, ".gitignore")
         with contextlib.suppress(FileExistsError):
-            fd = self._system.open(ignore, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o600)
-            try:
-                write_all(self._system, fd, b"*\n")
-            except OSError:
-                with contextlib.suppress(OSError):
-                    self._system.unlink(ignore)
-                raise
-            finally:
-                self._system.close(fd)
+            write_small(self._system, ignore, b"*\n", fresh=True)
 
     def _same(self, run: str, data: bytes) -> bool:
         """Whether the run is here with just these bytes; `StoreFailed` when with others."""
@@ -356,7 +348,7 @@ class LocalStore:
         try:
             return scan(Source(size, lambda start, count: self._span(fd, start, count)), run, deep=deep)
         finally:
-            self._system.close(fd)
+            shut(self._system, fd)
 
     def _span(self, fd: int, start: int, count: int) -> bytes:
         self._system.seek(fd, start)
@@ -386,4 +378,4 @@ class LocalStore:
                 rest = window[-(len(sought) - 1) :] if len(sought) > 1 else b""
             return False
         finally:
-            self._system.close(fd)
+            shut(self._system, fd)

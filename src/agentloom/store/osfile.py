@@ -18,7 +18,18 @@ from agentloom.errors import StoreFailed
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["CLOEXEC", "NOFOLLOW", "REAL", "Os", "RealOs", "failed", "read_span", "write_all"]
+__all__ = [
+    "CLOEXEC",
+    "NOFOLLOW",
+    "REAL",
+    "Os",
+    "RealOs",
+    "failed",
+    "read_span",
+    "shut",
+    "write_all",
+    "write_small",
+]
 
 CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -135,6 +146,27 @@ def write_all(system: Os, fd: int, data: bytes) -> None:
         done += step
 
 
+def shut(system: Os, fd: int) -> None:
+    """Close a descriptor that was only read, or on the way out with another error: its own failure says nothing."""
+    with contextlib.suppress(OSError):
+        system.close(fd)
+
+
+def write_small(system: Os, path: str, data: bytes, *, fresh: bool = False) -> None:
+    """Make a small private file; `OSError`, after which it is not there (``fresh``: `FileExistsError` when it was)."""
+    flags = os.O_WRONLY | os.O_CREAT | CLOEXEC | NOFOLLOW | (os.O_EXCL if fresh else os.O_TRUNC)
+    fd = system.open(path, flags, 0o600)
+    try:
+        try:
+            write_all(system, fd, data)
+        finally:
+            system.close(fd)
+    except OSError:
+        with contextlib.suppress(OSError):
+            system.unlink(path)
+        raise
+
+
 def read_span(system: Os, path: str, start: int = 0, count: int | None = None) -> bytes:
     """Bytes ``start .. start + count`` of the file (fewer at its end; None: all the rest)."""
     fd = system.open(path, os.O_RDONLY | CLOEXEC)
@@ -152,5 +184,4 @@ def read_span(system: Os, path: str, start: int = 0, count: int | None = None) -
                 left -= len(part)
         return b"".join(parts)
     finally:
-        with contextlib.suppress(OSError):
-            system.close(fd)
+        shut(system, fd)
