@@ -140,7 +140,7 @@ def _first_line(report: Report, finding: Finding) -> Line:
     if call is not None:
         if finding.last is None:
             parts.append([("", clip(f"{call.kind} {call.name}", 48))])
-        parts.append([("path", clip(call.path, 48))])
+        parts += [[("path", clip(call.path, 48))]] if call.path else []
     parts.append([("dim", "exit 3")])
     line: Line = []
     for part in parts:
