@@ -211,6 +211,8 @@ class AsyncDriver:
 
     def _abandon(self) -> None:
         """After a verdict: let the agent's clean-up code run without a single event; its host calls are refused."""
+        # The verdict is reported once; tasks that were refused by it have nothing to add when they are collected.
+        self.loop.set_exception_handler(_say_nothing)
         for _ in range(_CLEAN_UP_ROUNDS):
             left = self._left_over()
             if not left:
@@ -218,6 +220,10 @@ class AsyncDriver:
             for task in left:
                 task.cancel()
             self.loop.pump()
+
+
+def _say_nothing(_loop: asyncio.AbstractEventLoop, _context: dict[str, Any]) -> None:
+    """An exception handler for the tasks of a run that has its verdict."""
 
 
 def _all_done(tasks: list[asyncio.Task[Any]]) -> Callable[[], bool]:
