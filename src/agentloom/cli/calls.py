@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agentloom.cli.render import Span, duration
 from agentloom.errors import PayloadMissing, TargetError
+from agentloom.replay.answered import answer_of
 from agentloom.replay.text import show
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ __all__ = [
     "split_address",
     "tokens",
 ]
+
+_PRINTED = "agentloom.cli.script_tools:Printed"
 
 RUN_PARTS = ("input", "output", "env", "code", "policy", "tags", "conversation")
 """Payloads of the run itself, addressed like a call: ``show last output``."""
@@ -91,12 +94,11 @@ def result_text(recording: Recording, call: RecordedCall, width: int) -> str:
         tree = recording.outcome(call)
     except PayloadMissing:
         return "(not in the trace)"
-    text = _model_text(tree, width) if call.type == "model" else None
-    if text is None:
-        text = show(tree, width)
-    if call.chunks:
-        text = f"{text} ({call.chunks} chunks)"
-    return text
+    answer = None
+    if call.type == "model":
+        answer = answer_of(tree, recording.chunks_of(call) if call.chunks else ())
+    text = show(_plain(tree), width) if answer is None else answer.words(width)
+    return f"{text} ({call.chunks} chunks)" if call.chunks else text
 
 
 def call_lines(recording: Recording, calls: Sequence[RecordedCall], width: int) -> list[list[Span]]:
@@ -175,23 +177,10 @@ def _file(src: str) -> str:
     return src.split(" ", maxsplit=1)[0].rpartition(":")[0]
 
 
-def _model_text(tree: Tree, width: int) -> str | None:
-    """An answer's tool calls as ``name(arguments)``, else its text; None where the outcome is no answer."""
-    if not isinstance(tree, dict):
-        return None
-    called = tree.get("tool_calls")
-    if isinstance(called, list) and called:
-        return _called(called, width)
-    content = tree.get("content")
-    return show(content, width) if isinstance(content, str) else None
-
-
-def _called(called: list[Tree], width: int) -> str:
-    """``lookup_order({"id": 812}), notify({})``: tool calls in the OpenAI form."""
-    parts: list[str] = []
-    for item in called:
-        body = item.get("function") if isinstance(item, dict) else None
-        if isinstance(body, dict):
-            parts.append(f"{body.get('name')}({body.get('arguments') or ''})")
-    text = show(", ".join(parts), width + 2)
-    return text[1:-1] if text.endswith('"') else text[1:]
+def _plain(tree: Tree) -> Tree:
+    """A tool's result without what the tool of a script printed meanwhile."""
+    if isinstance(tree, dict) and isinstance(made := tree.get("$obj"), dict):
+        data = made.get("data")
+        if made.get("type") == _PRINTED and isinstance(data, dict):
+            return data.get("value")
+    return tree

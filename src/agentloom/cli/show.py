@@ -195,6 +195,13 @@ def _span(recording: Recording) -> int | None:
     return max(0, cast(int, recording.end["at"]) - cast(int, recording.start["at"]))
 
 
+def _shown(output: Tree) -> Tree:
+    """The output of a script is its stdout and its exit code; in short what it printed."""
+    if isinstance(output, dict) and isinstance(printed := output.get("stdout"), str) and "exit" in output:
+        return printed.rstrip("\n")
+    return output
+
+
 def _mark(recording: Recording, mark: dict[str, Tree]) -> str:
     """What a flag or a note says, in one line."""
     blob = mark.get("val")
@@ -216,8 +223,8 @@ def _tail(recording: Recording) -> list[list[Span]]:
         lines.append([("warn", "no end"), "  the run is going on, or its process died"])
     else:
         name = "error" if "err" in recording.end else "output"
-        output = or_missing(recording.output)
-        lines.append([("bad" if name == "error" else "strong", name), f"  {brief(cast('Tree', output), 90)}"])
+        output = _shown(cast("Tree", or_missing(recording.output)))
+        lines.append([("bad" if name == "error" else "strong", name), f"  {brief(output, 90)}"])
     return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentloom.format.values import Tree
+from agentloom.replay.answered import answer_of
 from agentloom.replay.recording import RecordedCall, Recording
 from agentloom.replay.report import CallRef
 from agentloom.replay.text import clip, one_line, show
@@ -56,16 +57,9 @@ def outcome_words(kind: str, status: str | None, tree: Tree, width: int = 32) ->
     return show(tree, width)
 
 
-def _answer_words(answer: dict[str, Tree], width: int) -> str:
-    tools = answer.get("tool_calls")
-    if isinstance(tools, list) and tools:
-        first = tools[0]
-        function = first.get("function") if isinstance(first, dict) else None
-        if isinstance(function, dict):
-            more = f" +{len(tools) - 1}" if len(tools) > 1 else ""
-            return clip(f"{function.get('name')}({function.get('arguments')}){more}", width)
-    content = answer.get("content")
-    return show(content if content is not None else answer, width)
+def _answer_words(tree: dict[str, Tree], width: int) -> str:
+    answer = answer_of(tree)
+    return show(tree, width) if answer is None else answer.words(width)
 
 
 def recorded_ref(recording: Recording, call: RecordedCall, *, words: bool = True) -> CallRef:
