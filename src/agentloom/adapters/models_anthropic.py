@@ -88,10 +88,11 @@ def _body(request: Mapping[str, Any], route: Route) -> dict[str, Any]:
     sent["max_tokens"] = (
         request.get("max_completion_tokens") or request.get("max_tokens") or DEFAULT_MAX_TOKENS
     )
-    system, sent["messages"] = _messages(request.get("messages") or [])
-    system = [*_system(request.get("system"), "system"), *system]
-    if system:
-        sent["system"] = system
+    system, sent["messages"] = _conversation(request.get("messages") or [])
+    if not system and request.get("system") is not None:
+        sent["system"] = request["system"]
+    elif system:
+        sent["system"] = [*_system(request.get("system"), "system"), *system]
     if request.get("tools"):
         sent["tools"] = [_tool(tool, f"tools[{place}]") for place, tool in enumerate(request["tools"])]
     choice = _tool_choice(request.get("tool_choice"), request.get("parallel_tool_calls"))
@@ -158,6 +159,13 @@ def _system(content: object, place: str) -> list[dict[str, Any]]:
     if isinstance(content, list):
         return [dict(part) for part in cast("list[dict[str, Any]]", content)]
     raise Refused(place, f"content is {type(content).__name__}, not text")
+
+
+def _conversation(messages: Any) -> tuple[list[dict[str, Any]], Any]:
+    items = cast("list[Any]", messages) if isinstance(messages, list) else [None]  # type: ignore[redundant-cast]
+    if not all(isinstance(message, dict) for message in items):
+        return [], messages  # no conversation in any protocol: the provider says so
+    return _messages(items)
 
 
 def _messages(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
