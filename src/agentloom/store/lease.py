@@ -25,7 +25,7 @@ import orjson
 from agentloom.errors import LeaseHeld
 from agentloom.store.osfile import CLOEXEC, Os, failed, read_span, shut, write_small
 
-__all__ = ["Lease", "Owner", "acquire", "held", "owner_path"]
+__all__ = ["Lease", "Owner", "acquire", "claim", "held", "owner_path", "refused"]
 
 # A reader that asks "is this run being written?" holds a shared lock for some microseconds; a writer waits that out.
 _TRIES = 20
@@ -118,15 +118,25 @@ def _flock(system: Os, fd: int, tries: int) -> bool:
     raise AssertionError("unreachable")  # pragma: no cover
 
 
+def _lock(system: Os, fd: int, run: str, path: str, leases: str, tries: int) -> bool:
+    try:
+        return _flock(system, fd, tries)
+    except BlockingIOError as error:
+        raise refused(run, Owner.load(system, owner_path(leases, run))) from error
+    except OSError as error:
+        raise failed("lock", path, error, run=run) from error
+
+
+def claim(system: Os, fd: int, run: str, path: str, leases: str) -> None:
+    """Hold the run, open as ``fd``, against writers until ``fd`` is closed; `LeaseHeld` when somebody writes it."""
+    if not _lock(system, fd, run, path, leases, _TRIES) and held(system, run, path, leases):
+        raise refused(run, Owner.load(system, _lock_path(leases, run)))
+
+
 def acquire(system: Os, fd: int, run: str, path: str, leases: str, *, tries: int = _TRIES) -> Lease:
     """Take the lease of ``run``, whose trace file is open as ``fd``; `LeaseHeld`, `StoreFailed`."""
     owner_file = owner_path(leases, run)
-    try:
-        locked = _flock(system, fd, tries)
-    except BlockingIOError as error:
-        raise refused(run, Owner.load(system, owner_file)) from error
-    except OSError as error:
-        raise failed("lock", path, error, run=run) from error
+    locked = _lock(system, fd, run, path, leases, tries)
     if not locked:
         return _acquire_by_file(system, run, path, leases)
     try:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import orjson
+
 from agentloom.errors import IntegrityError, StoreFailed
 from agentloom.format.journal import Journal, Verdict, check
 
@@ -44,8 +46,8 @@ def recovered(data: bytes, run: str) -> int:
             hint="remove it and run the agent again",
             run=run,
         )
-    journal = Journal.parse(data, strict=True)
-    inside = journal.entries[0].get("run")
+    verdict = _sound(data)
+    inside = _run_of(data)
     if inside != run:
         raise StoreFailed(
             f"the file of run {run} holds run {inside}",
@@ -53,15 +55,40 @@ def recovered(data: bytes, run: str) -> int:
             run=run,
             found=inside,
         )
-    verdict = check(data)
-    if not verdict.consistent or verdict.code == "blob.missing":
+    if verdict.code == "blob.missing":
         raise _unsound(verdict)
-    return _without_orphans(data, journal.size, set(verdict.unreferenced))
+    return _acknowledged(data, verdict)
 
 
-def _without_orphans(data: bytes, end: int, unreferenced: set[str]) -> int:
-    """``end`` without blob lines there that nothing names: after the start entry's own blobs, those of an entry that
-    never came."""
+def checked(data: bytes) -> tuple[str, bytes]:
+    """The run id of a trace from elsewhere, and the trace up to its last whole entry.
+
+    `FormatError` or `IntegrityError` with line and offset when it does not hold, or lacks what its start entry names.
+    A payload that is missing elsewhere is no reason to refuse: replay says which calls it cannot serve.
+    """
+    verdict = _sound(data)
+    if verdict.code == "blob.missing" and verdict.line == 1:
+        raise _unsound(verdict)
+    return _run_of(data), data[: _acknowledged(data, verdict)]
+
+
+def _sound(data: bytes) -> Verdict:
+    verdict = check(data)
+    if not verdict.consistent:
+        Journal.parse(data, strict=True)  # tells malformed from edited, and raises the error of that kind
+        raise _unsound(verdict)
+    return verdict
+
+
+def _run_of(data: bytes) -> str:
+    start: dict[str, object] = orjson.loads(data[: data.index(b"\n")])
+    return str(start["run"])
+
+
+def _acknowledged(data: bytes, verdict: Verdict) -> int:
+    """The end of the last whole append: without the torn line, and without payloads at the end that nothing names."""
+    end = len(data) - verdict.torn
+    unreferenced = set(verdict.unreferenced)
     while end:
         start = data.rfind(b"\n", 0, end - 1) + 1
         if (
@@ -71,19 +98,6 @@ def _without_orphans(data: bytes, end: int, unreferenced: set[str]) -> int:
             break
         end = start
     return end
-
-
-def checked(data: bytes) -> tuple[str, bytes]:
-    """The run id of a trace from elsewhere, and the trace up to its last whole entry.
-
-    `FormatError` or `IntegrityError` with line and offset when it does not hold, or lacks what its start entry names.
-    A payload that is missing elsewhere is no reason to refuse: replay says which calls it cannot serve.
-    """
-    journal = Journal.parse(data, strict=True)
-    verdict = check(data)
-    if not verdict.consistent or (verdict.code == "blob.missing" and verdict.line == 1):
-        raise _unsound(verdict)
-    return str(journal.entries[0]["run"]), data[: journal.size]
 
 
 def _unsound(verdict: Verdict) -> IntegrityError:

@@ -14,7 +14,7 @@ from agentloom.store.base import Query, RunRow, check_run_name
 from agentloom.store.files import read_path, write_path
 from agentloom.store.find import fits, has_text, missing, needle, resolve
 from agentloom.store.index import Index, Version
-from agentloom.store.lease import Owner, acquire, held, owner_path, refused
+from agentloom.store.lease import Owner, acquire, claim, held, owner_path, refused
 from agentloom.store.lines import checked, recovered, whole_lines
 from agentloom.store.memory import different
 from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, shut, write_small
@@ -169,13 +169,19 @@ class LocalStore:
     def remove(self, run: str) -> None:
         path = self.path(run)
         try:
-            if held(self._system, run, path, self._leases):
-                raise refused(run, Owner.load(self._system, owner_path(self._leases, run)))
+            fd = self._system.open(path, os.O_RDONLY | CLOEXEC)
+        except OSError as error:
+            raise failed("remove", path, error, run=run) from error
+        try:
+            # Under the lease, so that no writer can begin between the question and the deletion.
+            claim(self._system, fd, run, path, self._leases)
             self._system.unlink(path)
         except FileNotFoundError:
             pass
         except OSError as error:
             raise failed("remove", path, error, run=run) from error
+        finally:
+            shut(self._system, fd)
         with contextlib.suppress(OSError):
             self._system.unlink(owner_path(self._leases, run))
         self._index.forget([os.path.basename(path)])
