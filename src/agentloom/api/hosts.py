@@ -127,7 +127,7 @@ async def parallel(*branches: Coroutine[Any, Any, Any]) -> list[Any]:
         raise NotSupported("parallel() was awaited in a sync agent", hint="use agentloom.sync.parallel there")
     tasks: list[asyncio.Task[Any]] = []
     for branch in branches:
-        below = scope.child("parallel")
+        below = scope.started("parallel")
         below.fresh = True
         with entered(below):
             context = contextvars.copy_context()

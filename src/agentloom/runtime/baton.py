@@ -156,7 +156,7 @@ def parallel(*branches: Callable[[], Any]) -> list[Any]:
     strand = _strand.get() or _Strand(None)
     prepared: list[tuple[contextvars.Context, Callable[[], Any]]] = []
     for branch in branches:
-        with entered(scope.child("parallel")):
+        with entered(scope.started("parallel")):
             prepared.append((contextvars.copy_context(), branch))
     try:
         made = baton.fork(strand, prepared)

@@ -87,7 +87,7 @@ class Engine:
             id=scope.next_call(),
             path=scope.path,
             index=self.calls + 1,
-            src=spec.src or self.places.caller(),
+            src=spec.src or self._place(scope),
             key=self._key(spec.profile, spec.type, spec.name, key_tree),
             tree=tree,
             key_tree=key_tree,
@@ -114,7 +114,7 @@ class Engine:
             key=self._key("state/1", "state", name, {"value": tree}),
             tree=tree,
             reads=reads,
-            src=src or self.places.caller(),
+            src=src or self._place(scope),
         )
         try:
             self.ledger.state(entry.call, name, entry.key, tree, reads, entry.src)
@@ -232,6 +232,10 @@ class Engine:
     def diverged(self) -> bool:
         """Whether a replay has diverged."""
         return isinstance(self.failure, Diverged)
+
+    def _place(self, scope: Scope) -> str:
+        src = self.places.caller()
+        return scope.src if src == "?" else src
 
     def _key(self, profile: str, kind: str, name: str, fields: Mapping[str, Tree]) -> str:
         return request_key(self._nonce, profile, {"type": kind, "name": name, "fields": dict(fields)})

@@ -19,6 +19,13 @@ _LIBRARIES = tuple(
 )
 
 
+# Where the agent's code begins: frames above these belong to whoever started the run.
+_EDGES = {
+    (os.path.join(_PACKAGE, "runtime", file), function)
+    for file, function in (("loop.py", "pump"), ("driver_sync.py", "run_sync"))
+}
+
+
 def _is_library(filename: str) -> bool:
     """Whether a file is not the agent's own: agentloom, an installed package, the standard library, built-in code."""
     return filename.startswith((_PACKAGE, *_LIBRARIES, "<frozen", "<string>"))
@@ -27,11 +34,12 @@ def _is_library(filename: str) -> bool:
 class Places:
     """Finds and names the frames of the agent's own code. Cheap: each code object is classified once."""
 
-    __slots__ = ("_names", "root")
+    __slots__ = ("_edges", "_names", "root")
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
         self._names: dict[CodeType, str | None] = {}
+        self._edges: set[CodeType] = set()
 
     def name(self, code: CodeType) -> str | None:
         """The file of ``code`` relative to the root (its base name when outside), or None for library code."""
@@ -44,6 +52,8 @@ class Places:
                 inside = filename.startswith(self.root + os.sep)
                 name = os.path.relpath(filename, self.root) if inside else os.path.basename(filename)
                 name = name.replace(os.sep, "/")
+            elif (filename, code.co_name) in _EDGES:
+                self._edges.add(code)
             self._names[code] = name
             return name
 
@@ -52,12 +62,15 @@ class Places:
         self._names[code] = None
 
     def caller(self) -> str:
-        """``file:line function`` of the innermost frame of the agent's own code, or ``?`` when there is none."""
+        """``file:line function`` of the innermost frame of the agent's own code, or ``?`` when there is none
+        between here and the start of the run (or of the task: a tool that is a task's whole work)."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             name = self.name(frame.f_code)
             if name is not None:
                 return f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+            if frame.f_code in self._edges:
+                break
             frame = frame.f_back
         return "?"
 

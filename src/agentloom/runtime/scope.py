@@ -25,14 +25,16 @@ _scope: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("agentloom
 
 
 class Scope:
-    """One position in a run. ``parent`` is the id of the call whose work this scope is (a child agent), if any."""
+    """One position in a run. ``parent`` is the id of the call whose work this scope is (a child agent), if any;
+    ``src`` the place in the code that started it, for calls with no code of the agent's around them."""
 
-    __slots__ = ("_calls", "_children", "fresh", "parent", "path", "session")
+    __slots__ = ("_calls", "_children", "fresh", "parent", "path", "session", "src")
 
     def __init__(self, session: Session, path: str, parent: str | None = None) -> None:
         self.session = session
         self.path = path
         self.parent = parent
+        self.src = "?"
         self.fresh = False
         self._calls = 0
         self._children: dict[str, int] = {}
@@ -46,7 +48,17 @@ class Scope:
         """A scope below this one, ``path/name[i]``, i counted per name from 0."""
         index = self._children.get(name, 0)
         self._children[name] = index + 1
-        return Scope(self.session, f"{self.path}/{segment(name, index)}", parent or self.parent)
+        made = Scope(self.session, f"{self.path}/{segment(name, index)}", parent or self.parent)
+        made.src = self.src
+        return made
+
+    def started(self, name: str) -> Scope:
+        """As ``child``, for a task or strand that the running code starts: it remembers where."""
+        made = self.child(name)
+        src = self.session.engine.places.caller()
+        if src != "?":
+            made.src = src
+        return made
 
 
 def current() -> Scope | None:
@@ -91,4 +103,4 @@ def enter_task(context: contextvars.Context) -> None:
     if scope.fresh:
         scope.fresh = False  # made for this very task (see ``parallel``): it is its own scope already
     else:
-        context.run(_scope.set, scope.child("task"))
+        context.run(_scope.set, scope.started("task"))
