@@ -30,7 +30,7 @@ from asyncio.base_events import BaseEventLoop
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, cast
 
-from agentloom.errors import NotSupported
+from agentloom.errors import LoomError, NotSupported
 from agentloom.runtime.loop_io import LoopNotSupported, RefusedIO
 from agentloom.runtime.loop_tasks import Future, Task, install
 
@@ -46,7 +46,7 @@ _Ts = TypeVarTuple("_Ts")
 
 #: Rounds after which `InnerLoop.pump` returns although callbacks are ready. Part of the replay rules: a program that
 #: polls (``while not done: await sleep(0)``) meets its next event after exactly so many rounds.
-SPIN_ROUNDS = 10_000
+SPIN_ROUNDS = 100_000
 
 #: Deadlines from here on (292 years) never fire; ``asyncio.sleep(math.inf)`` is one.
 NEVER_NS = 2**63 - 1
@@ -58,7 +58,7 @@ _new_task = Task.__new__
 _init_task: Callable[..., None] = cast("Any", asyncio.Task).__init__
 
 
-class Deadlock(RuntimeError):
+class Deadlock(LoomError, RuntimeError):
     """Nothing is ready, no timer is live and no driver is attached: the program can never go on."""
 
 
@@ -114,7 +114,10 @@ def drive_virtual(loop: InnerLoop, done: Callable[[], bool]) -> None:
         if deadline is not None:
             loop.fire_timer(deadline)  # also for a program that polls: its time goes by
         elif quiescent:
-            raise Deadlock("the loop waits for what can never happen: nothing is ready, no timer is live")
+            raise Deadlock(
+                "the loop waits for what can never happen: nothing is ready, no timer is live",
+                hint="look for a future, queue or lock that nothing will set",
+            )
 
 
 class InnerLoop(RefusedIO, BaseEventLoop):
