@@ -44,6 +44,33 @@ class Exchange:
         return Raw(self.text.encode(), self.status, {"content-type": self.content_type})
 
 
+class Player:
+    """One server for all exchanges, which answers with the recorded bytes of the current one."""
+
+    def __init__(self) -> None:
+        self.reply = Raw(b"")
+        self.fake = FakeProvider(lambda _: self.reply)
+
+    def play(self, exchange: Exchange) -> FakeProvider:
+        self.reply = exchange.raw()
+        return self.fake
+
+
+@pytest.fixture(scope="module")
+def player() -> Iterator[Player]:
+    made = Player()
+    with made.fake:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def sdks(player: Player) -> Iterator[tuple[openai.OpenAI, anthropic.Anthropic]]:
+    first = openai.OpenAI(base_url=player.fake.openai_url, api_key="k", max_retries=0)
+    second = anthropic.Anthropic(base_url=player.fake.anthropic_url, api_key="k", max_retries=0)
+    with first, second:
+        yield first, second
+
+
 def _header(headers: Mapping[str, Any], name: str) -> str:
     for key, value in headers.items():
         if key.lower() == name:
@@ -118,24 +145,21 @@ def _assembled(chunks: list[Any]) -> Any:
     return state.current_completion_snapshot
 
 
-def _whole(exchange: Exchange, fake: FakeProvider) -> tuple[str | None, list[tuple[str, Any]], Any]:
+def _whole(
+    exchange: Exchange, client: openai.OpenAI, other: anthropic.Anthropic
+) -> tuple[str | None, list[Any], Any]:
     """Text, tool calls and generated tokens, as the provider's own SDK reads the same bytes."""
     if exchange.api == "openai":
-        client = openai.OpenAI(base_url=fake.openai_url, api_key="k", max_retries=0)
-        with client:
-            body: Any = {"model": "m", "messages": [], "stream": exchange.streaming}
-            made: Any = client.chat.completions.create(**body)
-            made = _assembled(list(made)) if exchange.streaming else made
+        made: Any = client.chat.completions.create(model="m", messages=[], stream=exchange.streaming)
+        made = _assembled(list(made)) if exchange.streaming else made
         message = made.choices[0].message
         calls = [(call.function.name, call.function.arguments) for call in message.tool_calls or []]
         return message.content, calls, made.usage and made.usage.completion_tokens
-    with anthropic.Anthropic(base_url=fake.anthropic_url, api_key="k", max_retries=0) as other:
-        events = other.messages.stream(max_tokens=9, model="m", messages=[]) if exchange.streaming else None
-        if events is None:
-            final: Any = other.messages.create(max_tokens=9, model="m", messages=[])
-        else:
-            with events as opened:
-                final = opened.get_final_message()
+    if exchange.streaming:
+        with other.messages.stream(max_tokens=9, model="m", messages=[]) as opened:
+            final: Any = opened.get_final_message()
+    else:
+        final = other.messages.create(max_tokens=9, model="m", messages=[])
     texts = [block.text for block in final.content if block.type == "text"]
     inputs = [(block.name, block.input) for block in final.content if block.type == "tool_use"]
     return "".join(texts) if texts else None, inputs, final.usage.output_tokens
@@ -149,10 +173,9 @@ def test_there_is_enough_to_say_something() -> None:
 
 
 @pytest.mark.parametrize("exchange", CASES)
-def test_the_recorded_request_arrives_as_it_was(exchange: Exchange) -> None:
-    with FakeProvider([exchange.raw()]) as fake:
-        _call(exchange, fake)
-        sent = fake.seen[0].body
+def test_the_recorded_request_arrives_as_it_was(exchange: Exchange, player: Player) -> None:
+    _call(exchange, player.play(exchange))
+    sent = player.fake.seen[-1].body
     expected = dict(exchange.body)
     if exchange.api == "openai" and exchange.streaming:
         expected.setdefault("stream_options", {"include_usage": True})
@@ -163,18 +186,20 @@ def test_the_recorded_request_arrives_as_it_was(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("exchange", CASES)
-def test_the_recorded_answer_is_read_as_the_sdk_reads_it(exchange: Exchange) -> None:
-    with FakeProvider([exchange.raw(), exchange.raw(), exchange.raw()]) as fake:
-        answer = _call(exchange, fake)
+def test_the_recorded_answer_is_read_as_the_sdk_reads_it(
+    exchange: Exchange, player: Player, sdks: tuple[openai.OpenAI, anthropic.Anthropic]
+) -> None:
+    fake = player.play(exchange)
+    answer = _call(exchange, fake)
 
-        async def again() -> dict[str, Any]:
-            request = _request(exchange, fake)
-            if not exchange.streaming:
-                return await backend.complete(request)
-            return assemble([delta async for delta in backend.stream(request)])
+    async def again() -> dict[str, Any]:
+        request = _request(exchange, fake)
+        if not exchange.streaming:
+            return await backend.complete(request)
+        return assemble([delta async for delta in backend.stream(request)])
 
-        other = asyncio.run(again())
-        text, calls, tokens = _whole(exchange, fake)
+    other = asyncio.run(again())
+    text, calls, tokens = _whole(exchange, *sdks)
     other["request_id"] = answer["request_id"]
     assert other == answer
     typed = Answer(json.loads(json.dumps(answer)))
@@ -187,18 +212,15 @@ def test_the_recorded_answer_is_read_as_the_sdk_reads_it(exchange: Exchange) -> 
     assert typed.finish_reason
 
 
-def test_a_recorded_stream_and_a_whole_answer_have_the_same_shape() -> None:
-    shapes: set[tuple[str, ...]] = set()
-    with FakeProvider([exchange.raw() for exchange in GOOD]) as fake:
-        for exchange in GOOD:
-            shapes.add(tuple(_call(exchange, fake)))
+def test_a_recorded_stream_and_a_whole_answer_have_the_same_shape(player: Player) -> None:
+    shapes = {tuple(_call(exchange, player.play(exchange))) for exchange in GOOD}
     assert len(shapes) == 1
 
 
 @pytest.mark.parametrize("exchange", [pytest.param(e, id=e.name[:90]) for e in BAD])
-def test_a_recorded_failure_says_what_the_provider_said(exchange: Exchange) -> None:
-    with FakeProvider([exchange.raw()]) as fake, pytest.raises(ModelError) as caught:
-        _call(exchange, fake)
+def test_a_recorded_failure_says_what_the_provider_said(exchange: Exchange, player: Player) -> None:
+    with pytest.raises(ModelError) as caught:
+        _call(exchange, player.play(exchange))
     assert caught.value.status == exchange.status
     assert caught.value.kind not in ("server", "malformed") or exchange.status >= 500
     assert caught.value.__context__ is None

@@ -162,9 +162,11 @@ def _system(content: object, place: str) -> list[dict[str, Any]]:
 
 
 def _conversation(messages: Any) -> tuple[list[dict[str, Any]], Any]:
-    items = cast("list[Any]", messages) if isinstance(messages, list) else [None]  # type: ignore[redundant-cast]
+    if not isinstance(messages, list):
+        return [], messages
+    items: Any = messages
     if not all(isinstance(message, dict) for message in items):
-        return [], messages  # no conversation in any protocol: the provider says so
+        return [], items  # no conversation in any protocol: the provider says so
     return _messages(items)
 
 
