@@ -531,4 +531,8 @@ def _deadline_ns(when: float) -> int:
     if when >= NEVER_NS / 1e9:
         return NEVER_NS
     deadline = math.ceil(when * 1e9)
-    return deadline if deadline / 1e9 >= when else deadline + 1
+    step = 1
+    while deadline / 1e9 < when:  # floats are coarser than a nanosecond after 104 days
+        deadline += step
+        step *= 2
+    return deadline

@@ -18,7 +18,7 @@ import builtins
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from agentloom.runtime.loop import InnerLoop
 
@@ -59,16 +59,16 @@ class Task(asyncio.Task[_T]):
             return number
 
 
-def _number_of_gather(future: asyncio.Future[Any]) -> int:
+def _number_of_gather(future: Any) -> int:
     """Hash of the future that ``asyncio.gather`` returns: numbered like a `Future` on an inner loop."""
-    loop = future.get_loop()
-    next_number = getattr(loop, "next_future_number", None)
+    next_number: Callable[[], int] | None = getattr(future.get_loop(), "next_future_number", None)
     if next_number is None:
         return object.__hash__(future)
-    known: dict[str, int] = future.__dict__
-    if "number" not in known:
-        known["number"] = next_number()
-    return known["number"]
+    try:
+        number: int = future.number
+    except AttributeError:
+        future.number = number = next_number()
+    return number
 
 
 def _set_in_argument_order(*args: Iterable[Any]) -> object:
