@@ -6,8 +6,9 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from agentloom.format.values import Tree
 from agentloom.runtime.calls import Arrival, Call, Status
@@ -113,11 +114,11 @@ class LiveSource:
 
         threading.Thread(target=work, name=f"agentloom {call.id}", daemon=True).start()
 
-    def _spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         if self._outer is None:
             raise RuntimeError("a sync run cannot perform awaited calls")
         # A task on the outer loop, created from inside the inner one: only call_soon of the outer loop is used.
-        return asyncio.Task(_as_coroutine(work), loop=self._outer, context=outside())
+        return asyncio.Task(work, loop=self._outer, context=outside())
 
     async def _perform(self, call: Call, opened: _Open, perform: Callable[[], Awaitable[object]]) -> None:
         try:
@@ -214,7 +215,3 @@ class LiveSource:
 
 def _lazily(perform: Callable[[], Iterator[object]]) -> Iterator[object]:
     yield from perform()
-
-
-async def _as_coroutine(work: Awaitable[None]) -> None:
-    await work

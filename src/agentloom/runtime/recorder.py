@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -71,15 +71,17 @@ def begin(
     outer: asyncio.AbstractEventLoop | None,
     code: Mapping[str, Tree] | None = None,
     policy: Mapping[str, Tree] | None = None,
+    clock: Callable[[], int] = time.monotonic_ns,
 ) -> Recording:
     """Open a run in ``store`` and write its start entry. Raises ``ValueRefused`` (input) or ``StoreFailed`` before
-    any code of the agent runs. ``code`` replaces the code identity taken from the agent."""
+    any code of the agent runs. ``code`` replaces the code identity taken from the agent; ``clock`` gives the
+    nanoseconds behind virtual time (a simulation has its own)."""
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
     run_id = runids.new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
     nonce = os.urandom(32)
     appender = store.create(run_id)
     ledger = TraceLedger(appender.append, os.urandom)
-    source = LiveSource(outer)
+    source = LiveSource(outer, clock)
     engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
     session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed)
     payloads: dict[str, Tree] = {
