@@ -35,6 +35,7 @@ class AsyncDriver:
         session.loop = self.loop
         self._main: asyncio.Task[Any] | None = None
         self._cancel_requested = False
+        self._turned = False
 
     # -- entry points --------------------------------------------------------------------------------------------
 
@@ -75,6 +76,8 @@ class AsyncDriver:
                 raise engine.failure
             if done():
                 return True
+            if self.loop.stopping:
+                raise RuntimeError("Event loop stopped before Future completed.")  # as on the stock loop
             if self._cancel_requested:
                 self._cancel_requested = False
                 arrival: Arrival | None = Arrival("cancel", vt=engine.vt)
@@ -87,8 +90,11 @@ class AsyncDriver:
                 if quiescent:
                     return False
                 # The program polls (``while not done: await sleep(0)``). Nothing has happened, and it is let go on;
-                # that is an event too, or a replay would not know how often.
-                arrival = Arrival("turn", vt=engine.vt)
+                # that is an event too, or a replay would not know how often. The outer loop has its turn first, or
+                # what the program polls for could never arrive.
+                self._hand_over(engine.deliver(Arrival("turn", vt=engine.vt)))
+                self._turned = True
+                return False
             self._hand_over(engine.deliver(arrival))
 
     def _hand_over(self, delivery: Delivery) -> None:
@@ -126,7 +132,14 @@ class AsyncDriver:
                 self._cancel_requested = True
 
     async def _wait(self, wake: asyncio.Event) -> None:
-        """Wait for an arrival or for the run's first timer, whichever is first, in real time."""
+        """Wait for an arrival or for the run's first timer, whichever is first, in real time.
+
+        After a turn of a program that polls, only let the outer loop run once.
+        """
+        if self._turned:
+            self._turned = False
+            await asyncio.sleep(0)
+            return
         timer = self.loop.next_timer()
         handle: asyncio.TimerHandle | None = None
         if timer is not None:
@@ -167,8 +180,10 @@ class AsyncDriver:
             self._outer.run_until_complete(self._wait(wake))
 
     def _must(self, done: Callable[[], bool]) -> None:
-        if not self.advance(done):
-            raise RuntimeError("the outcome source has nothing to deliver and nothing can arrive")
+        while not self.advance(done):
+            if not self._turned:
+                raise RuntimeError("the outcome source has nothing to deliver and nothing can arrive")
+            self._turned = False
 
     # -- the end -------------------------------------------------------------------------------------------------
 

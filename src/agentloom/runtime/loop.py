@@ -46,7 +46,7 @@ _Ts = TypeVarTuple("_Ts")
 
 #: Rounds after which `InnerLoop.pump` returns although callbacks are ready. Part of the replay rules: a program that
 #: polls (``while not done: await sleep(0)``) meets its next event after exactly so many rounds.
-SPIN_ROUNDS = 100_000
+SPIN_ROUNDS = 10_000
 
 #: Deadlines from here on (292 years) never fire; ``asyncio.sleep(math.inf)`` is one.
 NEVER_NS = 2**63 - 1
