@@ -377,6 +377,11 @@ def test_a_full_disk(tiny: Path) -> None:
         store.add(big_trace())
     assert len(store.runs()) == 1
     ballast.unlink()
+    with pytest.raises(StoreFailed, match="failed before"):
+        writer.append(parts[done + 1])
+    writer.close()
+    writer = store.reopen(sample.run)
+    assert writer.cut == 0
     for part in parts[done : done + 4]:
         writer.append(part)
     writer.close()

@@ -68,7 +68,7 @@ def test_a_short_write_is_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("steps", [(FULL,), (3, FULL), (3, 1, BROKEN), (0, 0, 0)])
-def test_a_failed_entry_leaves_nothing_and_the_next_one_fits(
+def test_a_failed_entry_leaves_nothing_and_ends_the_writer(
     tmp_path: Path, steps: tuple[int | OSError, ...]
 ) -> None:
     system = Scripted(None, *steps)
@@ -81,9 +81,11 @@ def test_a_failed_entry_leaves_nothing_and_the_next_one_fits(
     assert caught.value.fields["acknowledged"] == 6
     assert str(tmp_path / "run.loom") in str(caught.value)
     system.steps = []
-    out.append(b"third\n")
+    for _ in range(2):  # it would be chained onto an entry that is not there
+        with pytest.raises(StoreFailed, match="failed before"):
+            out.append(b"third\n")
     out.close()
-    assert content(tmp_path) == b"first\nthird\n"
+    assert content(tmp_path) == b"first\n"
 
 
 def test_when_the_half_entry_stays_nothing_more_is_written(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_damage_names_the_frame() -> None:
     for damage in (packed[:-1], packed[: second + 50], packed + b"junk!", packed + b"\x28\xb5\x2f\xfd"):
         with pytest.raises(FormatError) as caught:
             decompress(damage)
-        assert caught.value.code == "compression"
+        assert caught.value.code == "file.compressed"
     broken = bytearray(packed)
     broken[second + 100] ^= 0x40
     with pytest.raises(FormatError) as caught:

@@ -30,8 +30,8 @@ class LocalAppender:
     """Appends entries to an open, leased trace file.
 
     ``fd`` is open for appending; ``end`` is the length of what was acknowledged, in bytes. ``cut``: bytes that
-    `LocalStore.reopen` cut off before. Invariant: whenever `append` returns or raises `StoreFailed`, the file ends
-    after the last acknowledged entry, or the appender refuses every further entry.
+    `LocalStore.reopen` cut off before. After one `StoreFailed` every further entry is refused: the writer's chain would
+    go on from an entry that is not there. Reopening goes on from the last acknowledged one.
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class LocalAppender:
             if done != len(data):
                 write_all(self._system, self._fd, data[done:])
             if self._power:
-                self._sync()
+                self._system.fdatasync(self._fd)
         except OSError as error:
             raise self._undo(error) from error
         end = self._end + len(data)
@@ -113,28 +113,19 @@ class LocalAppender:
             if done < len(data):
                 write_all(self._system, self._fd, data[done:])
             if self._power:
-                self._sync()
+                self._system.fdatasync(self._fd)
         except OSError as error:
             raise self._undo(error) from error
         end = self._end + len(data)
         self._end, self._pending = end, None
 
-    def _sync(self) -> None:
-        try:
-            self._system.fdatasync(self._fd)
-        except OSError:
-            # After a failed sync the kernel may have dropped the data and forgotten the failure: never go on.
-            self._write = self._refuse
-            raise
-
     def _undo(self, error: OSError) -> StoreFailed:
         """Cut the file back to the last acknowledged entry; the error to raise."""
-        self._pending = None
+        self._pending, self._write = None, self._refuse
         failure = failed("write", self._path, error, run=self.run, acknowledged=self._end)
         try:
             self._system.ftruncate(self._fd, self._end)
         except OSError as worse:
-            self._write = self._refuse
             failure.add_note(
                 f"the half-written entry could not be cut off ({worse.strerror}); reopening the run cuts it off"
             )

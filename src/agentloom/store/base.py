@@ -98,7 +98,8 @@ class Appender(Protocol):
         """Write one entry with its blobs: whole lines, the last ending in a newline.
 
         Durable against process death when it returns. Raises `StoreFailed` when it cannot be written; then nothing
-        of ``data`` stays in the trace. When a signal handler raises out of it (Ctrl-C), the next `append` or `close`
+        of ``data`` stays in the trace and this writer takes nothing more (its chain would go on from an entry that is
+        not there): reopen the run. When a signal handler raises out of it (Ctrl-C), the next `append` or `close`
         first finishes what was begun.
         """
         ...

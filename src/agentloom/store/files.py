@@ -94,7 +94,7 @@ def _frames(data: bytes) -> Iterator[tuple[int, int]]:
 def decompress(data: bytes, *, limit: int | None = None, where: str = "the compressed trace") -> bytes:
     """The lines of a compressed trace.
 
-    `StoreFailed` when they would be more than ``limit`` bytes; `FormatError` (code ``compression``, byte offset of the
+    `StoreFailed` when they would be more than ``limit`` bytes; `FormatError` (``file.compressed``, byte offset of the
     frame) when the frames are damaged or cut off.
     """
     most = limit_of(limit)
@@ -121,7 +121,7 @@ def decompress(data: bytes, *, limit: int | None = None, where: str = "the compr
 
 def _damaged(where: str, offset: int, why: str) -> FormatError:
     return FormatError(
-        "compression",
+        "file.compressed",
         f"{where}: the zstd frame at byte {offset} cannot be decompressed: {why}",
         offset=offset,
         hint="get the file again; what lies before the damage can be read with `zstd -dc`",
