@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from tests.simulation import harness
-from tests.simulation.programs import CONSTRUCTS, HostError, Program, chunks_of, generate, perform
+from tests.simulation.programs import CONSTRUCTS, HostError, Program, chunks_of, perform
 
 from agentloom.format.journal import Journal
 from agentloom.replay.recording import Recording as Recorded
@@ -63,7 +63,9 @@ class EngineHost:
                 yield int(str(chunk))
 
 
-def _agent(program: Program, rng: random.Random, logs: list[harness.Log]) -> AgentFunction:
+def agent_for(program: Program, rng: random.Random, logs: list[harness.Log]) -> AgentFunction:
+    """The program as an agent that appends what it saw to ``logs``."""
+
     async def run_program() -> int:
         log = await program.run(EngineHost(rng))
         logs.append(log)
@@ -85,7 +87,9 @@ def run_recorded(program: Program, rng: random.Random) -> tuple[harness.Log, byt
     logs: list[harness.Log] = []
     outer = InnerLoop()
     try:
-        data = outer.run_until_complete(_record(_agent(program, rng, logs), MemoryStore(), lambda: outer.vt))
+        data = outer.run_until_complete(
+            _record(agent_for(program, rng, logs), MemoryStore(), lambda: outer.vt)
+        )
     finally:
         outer.close()
     return logs[0], data
@@ -95,14 +99,14 @@ def run_recorded_really(program: Program, rng: random.Random) -> tuple[harness.L
     """Record with host work on the stock loop, in real time."""
     logs: list[harness.Log] = []
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-        data = runner.run(_record(_agent(program, rng, logs), MemoryStore(), time.monotonic_ns))
+        data = runner.run(_record(agent_for(program, rng, logs), MemoryStore(), time.monotonic_ns))
     return logs[0], data
 
 
 def run_replayed(program: Program, data: bytes) -> harness.Log:
     """Replay the trace; the program's log. Raises `harness.Diverged` with the report when the replay diverges."""
     logs: list[harness.Log] = []
-    report = replay(Journal.parse(data), _agent(program, random.Random(0), logs))
+    report = replay(Journal.parse(data), agent_for(program, random.Random(0), logs))
     if report.verdict != "identical":
         raise harness.Diverged(str(report))
     return logs[0]

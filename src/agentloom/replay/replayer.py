@@ -29,7 +29,7 @@ from agentloom.runtime.places import Places
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
 
-__all__ = ["conclude", "current_facts", "replay", "session_for"]
+__all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for"]
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep", "state"))
 _NO_NONCE = bytes(32)
@@ -51,7 +51,7 @@ def replay(journal: Journal, agent: AgentFunction, *, refuse: bool = True) -> Re
     given = cast("dict[str, Tree]", decode(recording.payload("input"), TYPES))
     began = time.perf_counter()
     with _refusals(session.engine.places, refuse):
-        _run(session, source, agent, given)
+        run_agent(session, source, agent, given)
     return conclude(source, facts, seconds=time.perf_counter() - began)
 
 
@@ -71,7 +71,13 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
     return Session(engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed)
 
 
-def _run(session: Session, source: ReplaySource, agent: AgentFunction, given: Mapping[str, Tree]) -> None:
+def run_agent(
+    session: Session, source: ReplaySource, agent: AgentFunction, given: Mapping[str, Tree]
+) -> None:
+    """Run the agent with its recorded input under a replaying session. What was found is in ``source`` afterwards.
+
+    Raises what ``source`` cannot serve (``PayloadMissing`` ...), and what the agent raised without a verdict to explain it.
+    """
     args = tuple(cast("list[object]", given["args"]))
     kwargs = cast("dict[str, object]", given["kwargs"])
     try:
