@@ -12,6 +12,7 @@ __all__ = ["Hunk", "hunk_lines", "text_hunks"]
 
 CONTEXT = 200  # characters of common text kept on each side of a hunk
 _TOKENS = 1200  # tokens on each side up to which words (then lines) are aligned; beyond that: one hunk
+_SHORT = 100  # texts of at most this many characters are shown as one hunk
 _GAP = 12  # hunks closer than this many characters are shown as one
 _WORD = re.compile(r"[\w\-]+|\s+|.", re.DOTALL)
 
@@ -33,11 +34,17 @@ def text_hunks(old: str, new: str, limit: int = 8) -> tuple[list[Hunk], int]:
     start = _snap_left(old, new, _common_prefix(old, new))
     tail = _common_suffix(old[start:], new[start:])
     tail = _snap_right(old, new, start, tail)
-    spans = _spans(old[start : len(old) - tail], new[start : len(new) - tail])
-    hunks = [
-        _hunk(old, new, start + a, start + b, start + c, start + d) for a, b, c, d in _merge(spans)[:limit]
-    ]
-    return hunks, len(_merge(spans))
+    spans = _merge(
+        _spans(old[start : len(old) - tail], new[start : len(new) - tail]),
+        gap=_SHORT if max(len(old), len(new)) <= _SHORT else _GAP,
+    )
+    hunks: list[Hunk] = []
+    for number, (a, b, c, d) in enumerate(spans[:limit]):
+        # Context is common text: it ends where the next change begins.
+        least = start + spans[number - 1][1] if number else 0
+        most = start + spans[number + 1][0] if number + 1 < len(spans) else len(old)
+        hunks.append(_hunk(old, new, (start + a, start + b, start + c, start + d), (least, most)))
+    return hunks, len(spans)
 
 
 def _common_prefix(old: str, new: str) -> int:
@@ -113,18 +120,20 @@ def _offsets(tokens: list[str]) -> list[int]:
     return out
 
 
-def _merge(spans: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+def _merge(spans: list[tuple[int, int, int, int]], *, gap: int) -> list[tuple[int, int, int, int]]:
     merged: list[tuple[int, int, int, int]] = []
     for span in spans:
-        if merged and span[0] - merged[-1][1] < _GAP and span[2] - merged[-1][3] < _GAP:
+        if merged and span[0] - merged[-1][1] < gap and span[2] - merged[-1][3] < gap:
             merged[-1] = (merged[-1][0], span[1], merged[-1][2], span[3])
         else:
             merged.append(span)
     return merged
 
 
-def _hunk(old: str, new: str, a: int, b: int, c: int, d: int) -> Hunk:
-    left, right = max(0, a - CONTEXT), min(len(old), b + CONTEXT)
+def _hunk(old: str, new: str, span: tuple[int, int, int, int], bounds: tuple[int, int]) -> Hunk:
+    """The hunk of ``span``, its context within ``bounds`` of the old text."""
+    a, b, c, d = span
+    left, right = max(bounds[0], a - CONTEXT), min(bounds[1], b + CONTEXT)
     before, after = old[left:a], old[b:right]
     clipped_before, clipped_after = left > 0, right < len(old)
     if "\n" in before:  # context stays within the line
