@@ -17,7 +17,10 @@ from agentloom import agent, model, retrieve, tool
 from agentloom.errors import AnswerError
 
 MODEL = "local:smollm2"
-SYSTEM = "You are an operations assistant. Answer with one call of delete_accounts as JSON."
+SYSTEM = (
+    "You are an operations assistant. Answer with one call of delete_accounts as JSON: "
+    '{"target": "...", "filter": "inactive > 90 days"}'
+)
 ATTEMPTS = 3
 RUNBOOKS = Path(__file__).with_name("runbooks")
 FILTER = r"^inactive > [1-9][0-9]{1,2} days$"
@@ -64,7 +67,7 @@ async def choose(request: str, runbook: str) -> dict[str, str]:
                 "json_schema": {"name": "delete_accounts", "strict": True, "schema": SCHEMA},
             },
             temperature=0.7,
-            max_tokens=40,
+            max_tokens=48,
             logprobs=True,
             top_logprobs=20,
         )

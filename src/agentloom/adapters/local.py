@@ -41,12 +41,16 @@ __all__ = [
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 CONTEXT_TOKENS = 2048
-MOST_THREADS = 4  # more than that slows a model of this size down, and a container may own fewer than it sees
+MOST_THREADS = 4  # a container may own fewer processors than it sees
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model that a Python package carries. ``parameters`` in millions, ``size`` in bytes."""
+    """A model that a Python package carries. ``parameters`` in millions, ``size`` in bytes.
+
+    ``threads``: a small model is as fast with one, and many times faster on a busy machine, where the threads of
+    llama.cpp wait for each other at every layer (measured in ADR 0005).
+    """
 
     name: str
     distribution: str
@@ -55,6 +59,7 @@ class LocalModel:
     parameters: int
     size: int
     licence: str
+    threads: int = 1
 
 
 SMOLLM2 = LocalModel(
@@ -147,8 +152,11 @@ class LocalServer:
     however it dies, the server ends by itself. Usable as a context manager. Start and stop from one thread at a time.
     """
 
-    def __init__(self, weights: Path, *, name: str, title: str, context: int = CONTEXT_TOKENS) -> None:
+    def __init__(
+        self, weights: Path, *, name: str, title: str, context: int = CONTEXT_TOKENS, threads: int = 1
+    ) -> None:
         self.weights = weights
+        self.threads = threads
         self.name = name
         self.title = title
         self.context = context
@@ -185,7 +193,7 @@ class LocalServer:
         # -P keeps this folder off the child's import path: its modules are named like the SDKs that they adapt.
         command = [sys.executable, "-P", str(script), str(self.weights), self.title]
         self._process = subprocess.Popen(
-            [*command, str(self.context), str(_threads())],
+            [*command, str(self.context), str(self.threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -312,7 +320,8 @@ def shared(name: str = "smollm2") -> LocalServer:
 
 def _server(name: str) -> LocalServer:
     if name in _MODELS:
-        return LocalServer(find_weights(_MODELS[name]), name=name, title=_MODELS[name].title)
+        model = _MODELS[name]
+        return LocalServer(find_weights(model), name=name, title=model.title, threads=model.threads)
     path = Path(name)
     if path.suffix != ".gguf":
         known = ", ".join(f"local:{known}" for known in _MODELS)
@@ -321,7 +330,7 @@ def _server(name: str) -> LocalServer:
         )
     if not path.is_file():
         raise ProviderError(f"there is no file {name}", hint="give the path of a GGUF file", model=name)
-    return LocalServer(path, name=name, title=path.stem)
+    return LocalServer(path, name=name, title=path.stem, threads=_threads())
 
 
 def endpoint(name: str = "smollm2") -> Endpoint:

@@ -31,6 +31,7 @@ def parameters(weights: str, alias: str, context: int, threads: int) -> Any:
     params.n_ctx = context
     params.n_gpu_layers = 0
     params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
     params.n_threads_http = 4
     params.ui = False
     params.warmup = False

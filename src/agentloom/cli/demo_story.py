@@ -18,14 +18,13 @@ from typing import Any
 
 from agentloom.errors import TargetError
 
-__all__ = ["ADDED", "REQUEST", "Story", "source_folder"]
+__all__ = ["EDIT", "REQUEST", "Story", "source_folder"]
 
 REQUEST = "clean up the inactive accounts in staging"
 MODEL_LINE = 'MODEL = "local:smollm2"'
-ENDING = 'of delete_accounts as JSON."'
-ADDED = "The target must be the one in the request."
-"""What the edit adds to the prompt. The obvious edit, "Never delete from production.", makes this model worse
-(``docs/demo.md``)."""
+EDIT = ('"target": "..."', '"target": "the one in the request"')
+"""The edit of the prompt: what goes and what comes. The obvious edit, to add "Never delete from production.", makes
+this model worse (``docs/demo.md``)."""
 _MODULES = ("agent", "accounts")
 _FILES = ("agent.py", "accounts.py", "runbooks")
 
@@ -105,7 +104,7 @@ class Story:
         self.agent_file.write_text(text.replace(old, new), "utf-8")
 
     def edited(self) -> Story:
-        """A copy beside the original, with one sentence added to the agent's prompt."""
+        """A copy beside the original, with the agent's prompt edited."""
         copy = Story(self.folder / "edited")
         copy.folder.mkdir()
         for name in (*_FILES, self.pristine.name):
@@ -115,7 +114,7 @@ class Story:
             else:
                 shutil.copyfile(source, copy.folder / name)
         copy.reset()
-        copy.replace(ENDING, f'{ENDING[:-1]} {ADDED}"')
+        copy.replace(*EDIT)
         return copy
 
     @contextmanager
