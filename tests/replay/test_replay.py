@@ -14,7 +14,7 @@ from agentloom.replay.replayer import replay
 from agentloom.replay.report import Report
 from agentloom.runtime.agents import AgentFunction
 
-ASYNC = '''
+ASYNC = """
 import asyncio
 from agentloom import agent, model, now, sleep, tool, uuid
 
@@ -53,7 +53,7 @@ async def run(question):
         order.append("timeout")
     answer = await search(question)
     return {"found": found, "order": order, "at": started, "answer": answer}
-'''
+"""
 
 SYNC = '''
 from agentloom import agent, tool
@@ -123,7 +123,12 @@ def test_a_failing_agent_replays_as_failing(program: Any) -> None:
     assert trace.status == "failed"
     _check(program.replay(trace), "identical")
     _check(program.replay(trace, ("812", "813")), "diverged", "output", "value")
-    _check(program.replay(trace, ('    raise LookupError("no order", 813)\n', "")), "diverged", "output", "status")
+    _check(
+        program.replay(trace, ('    raise LookupError("no order", 813)\n', "")),
+        "diverged",
+        "output",
+        "status",
+    )
 
 
 def test_a_changed_argument_names_the_field_and_the_constant(program: Any) -> None:
@@ -153,7 +158,12 @@ def test_exhausted_missing_and_changed_are_three_words(program: Any) -> None:
 
 def test_a_call_that_was_never_recorded_is_extra(program: Any) -> None:
     trace = program.record(SYNC, "q")
-    _check(program.replay(trace, ("    refund(40)", "    uuid()\n    refund(40)")), "diverged", "extra", "unrecorded")
+    _check(
+        program.replay(trace, ("    refund(40)", "    uuid()\n    refund(40)")),
+        "diverged",
+        "extra",
+        "unrecorded",
+    )
 
 
 def test_a_call_after_the_last_one_is_past_the_end(program: Any) -> None:
@@ -175,7 +185,9 @@ def test_another_output(program: Any) -> None:
     report = program.replay(trace, ('"found": found', '"found": found[:2]'))
     _check(report, "diverged", "output", "value")
     assert "output.found[2]" in str(report)
-    ordered = program.replay(trace, ('{"question": question, "found": found[:2]}', '{"found": found, "question": question}'))
+    ordered = program.replay(
+        trace, ('{"question": question, "found": found[:2]}', '{"found": found, "question": question}')
+    )
     _check(ordered, "diverged", "output", "value")
 
 
@@ -260,7 +272,7 @@ def test_check_raises_with_the_report(program: Any) -> None:
 
 # -- model calls ---------------------------------------------------------------------------------------------------
 
-MODEL = '''
+MODEL = """
 from agentloom import agent, model
 
 SYSTEM = "Answer in one sentence. Ask before deleting."
@@ -273,7 +285,7 @@ async def run(question):
         answer = await model("fake", messages=messages, temperature=0, user="ann")
         messages.append({"role": "assistant", "content": answer.text})
     return messages[-1]["content"]
-'''
+"""
 
 
 def test_a_changed_prompt_is_reported_with_its_constant(program: Any, backend: Any) -> None:
@@ -301,7 +313,7 @@ def test_noted_fields_are_counted_and_listed(program: Any, backend: Any) -> None
     assert 'user "ann" -> (absent)' in str(gone)
 
 
-STREAM = '''
+STREAM = """
 from agentloom import agent, model
 from agentloom.sync import model as ask
 
@@ -317,8 +329,12 @@ async def run(question):
             if len(words) >= LIMIT:
                 break
     return words
-'''
-SYNC_STREAM = STREAM.replace("async with await model", "with ask").replace("async for", "for").replace("async def", "def")
+"""
+SYNC_STREAM = (
+    STREAM.replace("async with await model", "with ask")
+    .replace("async for", "for")
+    .replace("async def", "def")
+)
 
 
 @pytest.mark.parametrize("source", [STREAM, SYNC_STREAM], ids=["async", "sync"])
@@ -392,7 +408,7 @@ def test_without_the_nonce_requests_are_compared(program: Any, source: str) -> N
 
 # -- structure -------------------------------------------------------------------------------------------------------
 
-CHILD = '''
+CHILD = """
 import asyncio
 from agentloom import agent, tool
 
@@ -412,7 +428,7 @@ async def helper(word):
 @agent
 async def run(words):
     return sum(await asyncio.gather(*(helper(word) for word in words)))
-'''
+"""
 
 
 def test_child_agents_replay_and_their_results_are_compared(program: Any) -> None:
@@ -423,7 +439,7 @@ def test_child_agents_replay_and_their_results_are_compared(program: Any) -> Non
     assert "FACTOR" in str(report)
 
 
-CANCEL = '''
+CANCEL = """
 import asyncio
 from agentloom import agent, tool
 
@@ -443,7 +459,7 @@ async def run():
     await asyncio.gather(*pending, return_exceptions=True)
     await slow("quick")
     return sorted(task.result() for task in done)
-'''
+"""
 
 
 def test_cancelled_calls_are_cancelled_at_the_same_point(program: Any) -> None:

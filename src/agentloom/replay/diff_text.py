@@ -51,14 +51,13 @@ def _render(found: Diff, level: _Level, width: int) -> list[Line]:
     if len(changed) > level.rows:
         out.append([("dim", f"  {len(changed) - level.rows:,} more calls differ (--json lists them)")])
     if found.output:
-        out.append([("", "  output")])
-        out += _comparison_lines(found.output, level.fields, width, indent=6)
+        out += _comparison_lines(found.output, level.fields, width, indent=2)
     if found.statuses[0] != found.statuses[1]:
         out.append([("", f"  ended    {found.statuses[0]} -> {found.statuses[1]}")])
     if not found.same:
         out += _cause(found, level, width)
-    out.append(_tail(found))
-    return [line for line in out if line is not None]
+    tail = _tail(found)
+    return [*out, tail] if tail else out
 
 
 def _headline(found: Diff) -> str:
@@ -157,11 +156,25 @@ def _row(found: Diff, row: Row, level: _Level, width: int) -> list[Line]:
         out += _comparison_lines(row.request, level.fields, width, indent=6)
     if row.statuses[0] != row.statuses[1]:
         out.append([("", f"      status        {row.statuses[0]} -> {row.statuses[1]}")])
-    if row.outcome:
+    if row.outcome and ref.kind != "model" and row.outcome.total > 3 and row.here and row.there:
+        out.append(_whole(row.here.outcome, row.there.outcome))
+    elif row.outcome:
         out += _comparison_lines(row.outcome, level.fields, width, indent=6, leaves=ref.kind == "model")
     if row.odds is not None:
         out += _odds_lines(found, row.odds)
     return out
+
+
+def _whole(here: str, there: str) -> Line:
+    """Two outcomes that differ in many places, in a few words each: ``12 items -> 4,031 items``."""
+    return [
+        ("", "      "),
+        ("path", "result".ljust(12)),
+        ("", "  "),
+        ("old", here),
+        ("", "  ->  "),
+        ("new", there),
+    ]
 
 
 def _odds_lines(found: Diff, odds: Odds) -> list[Line]:
@@ -204,7 +217,7 @@ def _item(item: Difference, name: str, width: int, pad: str) -> list[Line]:
     old, new = show(item.recorded, 40), show(item.now, 40)
     if len(old) + len(new) + len(pad) + len(name) + 8 <= width and not item.hunks[1:]:
         return [[*head, ("old", old), ("", "  ->  "), ("new", new)]]
-    rows: list[Line] = [[("", pad), *line[1:]] for line in item.lines(width - len(pad), 2)]
+    rows: list[Line] = [[("", pad[2:]), *line] for line in item.lines(width - len(pad), 2)]
     return [[("", pad), ("path", name)], *rows]
 
 
@@ -237,7 +250,7 @@ def _tail(found: Diff) -> Line:
         parts.append(f"tokens {tokens:+,}")
     if here.seconds is not None and there.seconds is not None:
         parts.append(f"time {here.seconds:.1f} s -> {there.seconds:.1f} s")
-    return [("dim", "    ".join(parts))]
+    return [("dim", "    ".join(parts))] if parts else []
 
 
 def _labelled(label: str, text: str) -> Line:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
-from agentloom.format.journal import Journal
+from agentloom.format.journal import Entry, Journal
 from agentloom.format.values import Tree
 from agentloom.replay.cause import CodeFacts
 from agentloom.replay.code import ModuleSource
@@ -244,7 +244,7 @@ class _Reader:
     def read(self) -> Recording:
         out, handlers = self.out, self._handlers
         for entry in out.journal.entries[1:]:
-            kind = cast(str, entry["kind"])
+            kind = entry["kind"]
             handler = handlers.get(kind)
             if self._chunks and kind != "chunks":
                 self._flush()
@@ -255,7 +255,7 @@ class _Reader:
             elif kind in _PASSIVE:
                 out.marks.append(entry)
             else:
-                out.unsupported.append((cast(int, entry["seq"]), kind))
+                out.unsupported.append((entry["seq"], kind))
         self._flush()
         return out
 
@@ -265,60 +265,58 @@ class _Reader:
         self.out.steps += self._chunks
         self._chunks = []
 
-    def _request(self, entry: dict[str, Tree]) -> None:
+    def _request(self, entry: Entry) -> None:
         out = self.out
         call = RecordedCall(
             len(out.calls) + 1,
-            cast(str, entry["call"]),
-            cast(str, entry["type"]),
-            cast(str, entry["name"]),
-            cast(str, entry["key"]),
-            cast(str, entry["profile"]),
-            cast(str, entry["req"]),
-            cast(str, entry.get("src", "")),
-            cast("str | None", entry.get("parent")),
-            cast("str | None", entry.get("effect")),
-            cast(int, entry.get("attempt", 1)),
-            cast(int, entry["seq"]),
+            entry["call"],
+            entry["type"],
+            entry["name"],
+            entry["key"],
+            entry["profile"],
+            entry["req"],
+            entry.get("src", ""),
+            entry.get("parent"),
+            entry.get("effect"),
+            entry.get("attempt", 1),
+            entry["seq"],
         )
         out.calls.append(call)
         out.by_id[call.id] = call
         out.steps.append(Step("request", call.seq, call))
 
-    def _outcome(self, entry: dict[str, Tree]) -> None:
+    def _outcome(self, entry: Entry) -> None:
         call = self._call(entry)
-        call.status = cast(str, entry["status"])
-        call.value = cast("str | None", entry.get("err" if call.status == "error" else "val"))
-        call.usage = cast("dict[str, Tree] | None", entry.get("usage"))
-        call.dur = cast("int | None", entry.get("dur"))
-        call.vt = cast(int, entry.get("vt", 0))
-        d = cast("int | None", entry.get("d"))
+        call.status = entry["status"]
+        call.value = entry.get("err" if call.status == "error" else "val")
+        call.usage = entry.get("usage")
+        call.dur = entry.get("dur")
+        call.vt = entry.get("vt", 0)
+        d = entry.get("d")
         call.left = d is None
         kind: StepKind = "left" if d is None else "outcome"
-        self.out.steps.append(Step(kind, cast(int, entry["seq"]), call, d, call.vt, call.value))
+        self.out.steps.append(Step(kind, entry["seq"], call, d, call.vt, call.value))
 
-    def _chunk_batch(self, entry: dict[str, Tree]) -> None:
+    def _chunk_batch(self, entry: Entry) -> None:
         call = self._call(entry)
-        seq, payload = cast(int, entry["seq"]), cast(str, entry["val"])
-        for item, row in enumerate(cast("list[list[int]]", entry["items"])):
+        seq, payload = entry["seq"], entry["val"]
+        for item, row in enumerate(entry["items"]):
             call.chunks += 1
             self._chunks.append(Step("chunk", seq, call, row[0], row[1], payload, item, row[2]))
 
-    def _event(self, entry: dict[str, Tree]) -> None:
-        kind = cast(StepKind, entry["kind"])
-        self.out.steps.append(
-            Step(kind, cast(int, entry["seq"]), None, cast(int, entry["d"]), cast(int, entry["vt"]))
-        )
+    def _event(self, entry: Entry) -> None:
+        kind = entry["kind"]
+        self.out.steps.append(Step(kind, entry["seq"], None, entry["d"], entry["vt"]))
 
-    def _state(self, entry: dict[str, Tree]) -> None:
-        payload = cast("str | None", entry.get("val"))
-        self.out.steps.append(Step("state", cast(int, entry["seq"]), payload=payload, fields=entry))
+    def _state(self, entry: Entry) -> None:
+        payload = entry.get("val")
+        self.out.steps.append(Step("state", entry["seq"], payload=payload, fields=entry))
 
-    def _end(self, entry: dict[str, Tree]) -> None:
+    def _end(self, entry: Entry) -> None:
         self.out.end = entry
 
-    def _call(self, entry: dict[str, Tree]) -> RecordedCall:
-        call = self.out.by_id.get(cast(str, entry["call"]))
+    def _call(self, entry: Entry) -> RecordedCall:
+        call = self.out.by_id.get(entry["call"])
         if call is None:
             raise FormatError(
                 "unknown-call",

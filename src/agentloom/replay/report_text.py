@@ -297,8 +297,7 @@ def _code_lines(change: CodeChange, rows: int, width: int) -> list[Line]:
     added = _telling(change.added, change.literals)
     for sign, style, lines in (("-", "old", removed), ("+", "new", added)):
         for number, text in lines[:rows]:
-            mark = f":{number}" if sign == "+" or not change.added else ""
-            place = f"{change.file}{mark}"
+            place = f"{change.file}:{number}"
             out.append([("dim", f"  {place}"), (style, clip(f"  {sign} {text}", width - len(place) - 2))])
     hidden = max(0, len(removed) - rows) + max(0, len(added) - rows)
     if hidden and rows:
