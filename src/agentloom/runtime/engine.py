@@ -134,7 +134,8 @@ class Engine:
     # -- what the world answers ----------------------------------------------------------------------------------
 
     def deliver(self, arrival: Arrival) -> Delivery:
-        """Write one event and turn it into what the agent gets."""
+        """Write one event and turn it into what the agent gets. Raises the kept failure, if any."""
+        self.guard()
         self.vt = max(self.vt, arrival.vt)
         self.deliveries += 1
         try:
