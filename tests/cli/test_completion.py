@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli import samples
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -34,3 +36,17 @@ def test_completes_commands_and_options(words: str, expected: str) -> None:
         [sys.executable, "-m", "agentloom"], env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout.split()) == (0, [expected])
+
+
+def test_completes_runs_and_files(cli: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "a.loom").write_bytes(samples.refund().data)
+    cli("import", "a.loom")
+    env = os.environ | {
+        "_AGENTLOOM_COMPLETE": "bash_complete",
+        "COMP_WORDS": "agentloom show ",
+        "COMP_CWORD": "2",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "agentloom"], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["plain,last", "plain,0001", "file,"]

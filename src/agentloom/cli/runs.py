@@ -6,16 +6,21 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agentloom.store import read_file
+import click
+
+from agentloom.cli.options import Settings
+from agentloom.errors import LoomError
+from agentloom.store import Query, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agentloom.cli.options import Settings
+    from click.shell_completion import CompletionItem
 
-__all__ = ["Found", "find", "looks_like_a_file", "short"]
+__all__ = ["RUN", "Found", "find", "looks_like_a_file", "short"]
 
 _SHORTEST = 4
+_OFFERED = 30  # runs that a shell offers
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +61,28 @@ def short(run: str, among: Iterable[str] = ()) -> str:
         if not any(other.endswith(run[-length:]) for other in others):
             return run[-length:]
     return run
+
+
+class _RunName(click.ParamType[str]):
+    """An argument that names a run; the shell completes the newest runs of the store, ``last``, and files."""
+
+    name = "run"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        try:
+            rows = ctx.ensure_object(Settings).open_store().runs(Query(limit=_OFFERED))
+        except LoomError:  # a completion has no place to say why; the command itself will
+            rows = []
+        names = [row.run for row in rows]
+        offers = [("last", "the newest run")] if rows else []
+        offers += [(short(row.run, names), f"{row.agent} {row.status}") for row in rows]
+        found = [CompletionItem(name, help=text) for name, text in offers if name.startswith(incomplete)]
+        return [*found, CompletionItem(incomplete, type="file")]
+
+
+RUN = _RunName()
+"""The type of RUN arguments."""

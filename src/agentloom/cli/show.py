@@ -13,7 +13,7 @@ from agentloom.cli.exits import Exit, report
 from agentloom.cli.fieldpath import pick
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Screen, Span, duration
-from agentloom.cli.runs import Found, find, short
+from agentloom.cli.runs import RUN, Found, find, short
 from agentloom.errors import PayloadMissing, TargetError
 from agentloom.format.journal import Journal
 from agentloom.replay.recording import RecordedCall, Recording
@@ -31,7 +31,7 @@ _FIRST = 8  # calls that the short form begins with, when not all fit
 
 
 @click.command(short_help="Read a run, a call or a field.")
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.argument("call", required=False)
 @click.option("--all", "everything", is_flag=True, help="Every call, and whole requests and outcomes.")
 @common

@@ -9,7 +9,7 @@ import click
 
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import size
-from agentloom.cli.runs import find
+from agentloom.cli.runs import RUN, find
 from agentloom.errors import StoreFailed
 from agentloom.format.journal import check
 from agentloom.store import read_file, write_file
@@ -18,7 +18,7 @@ __all__ = ["export", "import_"]
 
 
 @click.command("export", short_help="Copy a run into a file.")
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option(
     "-o", "--output", metavar="FILE", help="FILE.loom, or FILE.loom.zst for a compressed one; '-' is stdout. "
     "Default: the run's id with .loom, in the current folder.",
@@ -55,7 +55,7 @@ def export(settings: Settings, run: str, *, output: str | None, force: bool) -> 
 
 
 @click.command("import", short_help="Take a trace file into the store.")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @common
 def import_(settings: Settings, files: tuple[str, ...]) -> None:
     """Take trace files (.loom, .loom.zst) into the store; each is checked first, and kept as it is.

@@ -9,7 +9,7 @@ import click
 from agentloom.cli.exits import Exit
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Span
-from agentloom.cli.runs import Found, find
+from agentloom.cli.runs import RUN, Found, find
 from agentloom.format.journal import Verdict, check
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _HEX = 64
 
 
 @click.command(short_help="Check that nobody altered a run.")
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option(
     "--head", metavar="HEAD", help="A head kept elsewhere: the digest of the last entry, 64 hex digits."
 )
