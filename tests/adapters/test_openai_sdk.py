@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -15,7 +17,7 @@ from tests.adapters.seam import Taped, tape
 from agentloom.testing.replies import Drops, Fails, Raw, Says, Wants
 
 MESSAGES: list[Any] = [{"role": "user", "content": "hello"}]
-SECRET = "-".join(["sk", "very", "secret", "0123456789"])  # not as one word: a trace holds the source too
+SECRET = "sk-" + "very-secret-0123456789"  # not as one word: a trace holds the source too
 
 
 @contextlib.contextmanager
@@ -74,7 +76,7 @@ def left_early(url: str) -> Any:
 
 
 async def left_early_async(url: str) -> Any:
-    async with aclient(url) as c:
+    async with aclient(url) as c:  # noqa: SIM117 - as above
         async with await c.chat.completions.create(model="m", messages=MESSAGES, stream=True) as chunks:
             seen = []
             async for chunk in chunks:
@@ -114,15 +116,16 @@ def _raw_facts(response: Any, parsed: Any) -> Any:
 
 
 def streaming_response(url: str) -> Any:
-    with client(url) as c:
+    with client(url) as c:  # noqa: SIM117 - two lines would be one too long
         with c.chat.completions.with_streaming_response.create(model="m", messages=MESSAGES) as response:
             return response.status_code, list(response.iter_lines())
 
 
 async def streaming_response_async(url: str) -> Any:
-    async with aclient(url) as c, c.chat.completions.with_streaming_response.create(
-        model="m", messages=MESSAGES
-    ) as response:
+    async with (
+        aclient(url) as c,
+        c.chat.completions.with_streaming_response.create(model="m", messages=MESSAGES) as response,
+    ):
         return response.status_code, [line async for line in response.iter_lines()]
 
 
@@ -170,7 +173,7 @@ def failing_stream(url: str) -> Any:
         seen = []
         try:
             for chunk in c.chat.completions.create(model="m", messages=MESSAGES, stream=True):
-                seen.append(facts(chunk))
+                seen.append(facts(chunk))  # noqa: PERF401 - what came before the error counts
         except (openai.APIError, openai.OpenAIError) as error:
             return seen, _error_facts(error)
     return seen, "no error"
@@ -181,7 +184,7 @@ async def failing_stream_async(url: str) -> Any:
         seen = []
         try:
             async for chunk in await c.chat.completions.create(model="m", messages=MESSAGES, stream=True):
-                seen.append(facts(chunk))
+                seen.append(facts(chunk))  # noqa: PERF401 - what came before the error counts
         except openai.APIError as error:
             return seen, _error_facts(error)
     return seen, "no error"
@@ -360,6 +363,25 @@ def test_a_swallowed_divergence_stays_one() -> None:
         return "all is well"
 
     assert tape(plain, [TEXT], edited=edited).report.verdict == "diverged"
+
+
+@pytest.mark.parametrize("program", [retried, retried_async])
+def test_the_wait_before_a_retry_is_not_repeated_on_replay(
+    program: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    real = asyncio.sleep
+
+    async def sleep(seconds: float, *more: Any) -> Any:
+        waits.append(seconds)
+        return await real(0, *more)
+
+    monkeypatch.setattr(time, "sleep", waits.append)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    done = tape(program, [Fails(429, retry_after=12.0), Drops(), TEXT])
+    assert done.report.verdict == "identical"
+    assert len(waits) == 2
+    assert waits[0] == 12.0
 
 
 def test_usage_is_kept_with_the_outcome() -> None:

@@ -26,6 +26,17 @@ _SETTING = re.compile(
     r"(BASE_URL|API_BASE|ENDPOINT|MODEL|API_VERSION|API_TYPE|ORG_ID|PROJECT_ID|DEPLOYMENT|HOST|LOG)$"
     r"|^(COLUMNS|LINES|TERM|NO_COLOR|FORCE_COLOR|TZ|PYTHONUTF8|PYTHONIOENCODING|PYTHONWARNINGS)$"
 )
+_USUAL = (
+    "ANTHROPIC",
+    "AZURE_OPENAI",
+    "GEMINI",
+    "GOOGLE",
+    "GROQ",
+    "MISTRAL",
+    "OPENAI",
+    "OPENROUTER",
+    "TOGETHER",
+)
 _MAX_FILES = 500
 
 
@@ -43,7 +54,12 @@ def settings(environ: Mapping[str, str]) -> dict[str, Tree]:
 
 
 def replay_environment(recorded: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, str]:
-    """``environ`` with recorded settings as they were and placeholders for the credentials that there were."""
+    """``environ`` with recorded settings as they were and placeholders for the credentials that there were.
+
+    An agent function's trace does not say which there were: then the usual keys of model providers are there.
+    """
+    if not recorded:
+        return {**environ, **{f"{name}_API_KEY": PLACEHOLDER for name in _USUAL}}
     kept = {
         name: value
         for name, value in environ.items()

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import platform
 import signal
 import time
 import types
@@ -69,7 +68,6 @@ class ScriptRun:
 
     def execute(self) -> Ended:
         """Run to the end; then the output is in ``output``. Raises ``ControlFlow`` only."""
-        _answer_platform_questions()
         _own_log(self._show)
         sdks.watch()
         httpx_seam.observe(self._offered)
@@ -95,13 +93,6 @@ class ScriptRun:
     def _offered(self, exchange: Exchange) -> None:
         if current() is not None and exchange.json is not None:
             self.finder.offer(tool_names(exchange.json))
-
-
-def _answer_platform_questions() -> None:
-    """SDKs send platform facts; some of them start a process (``uname -p``) or read files. Asked once, before the
-    program runs; the standard library keeps the answers."""
-    _ = platform.uname().processor
-    platform.platform()
 
 
 class _ToTerminal(logging.Handler):

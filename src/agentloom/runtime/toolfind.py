@@ -155,7 +155,7 @@ def _plain(value: object) -> FunctionType | None:
             return value
         if isinstance(value, functools.partial):
             value = value.func
-        elif not inspect.isroutine(value) and not isinstance(value, type) and hasattr(value, "__wrapped__"):
+        elif not isinstance(value, type) and hasattr(value, "__wrapped__"):
             value = cast(Any, value).__wrapped__
         else:
             return None

@@ -1,0 +1,72 @@
+"""Runs scripts through the command line, in the way that a user does: ``run`` and then ``replay``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentloom.format.journal import Journal
+from agentloom.replay.recording import Recording
+from agentloom.store import open_store
+
+
+@dataclass
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def all(self) -> str:
+        return self.out + self.err
+
+
+class Scripts:
+    """A folder with scripts and a store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = folder / "store"
+
+    def write(self, text: str, name: str = "agent.py") -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    def call(self, *args: str, given: str = "", cwd: Path | None = None, **env: str) -> Done:
+        command = [sys.executable, "-m", "agentloom", "--store", str(self.store), *args]
+        done = subprocess.run(
+            command,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            cwd=cwd or self.folder,
+            env=clean() | env,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def run(self, text: str, *args: str, given: str = "", **env: str) -> Done:
+        """Record a script given as text."""
+        return self.call("run", str(self.write(text)), "--", *args, given=given, **env)
+
+    def replay(self, *args: str, cwd: Path | None = None, **env: str) -> Done:
+        return self.call("replay", "last", *args, cwd=cwd, **env)
+
+    def recording(self) -> Recording:
+        store = open_store(self.store)
+        return Recording.from_journal(Journal.parse(store.read(store.resolve("last"))))
+
+
+def clean() -> dict[str, str]:
+    """The environment without what other tests or the machine may have set."""
+    dropped = ("AGENTLOOM_", "OPENAI_", "ANTHROPIC_", "PYTHONHASHSEED", "COLUMNS")
+    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}

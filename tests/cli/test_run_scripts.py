@@ -1,0 +1,290 @@
+"""Scripts without any SDK: exit codes, output, input, tracebacks, refusals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.scripts import Scripts, clean
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Scripts:
+    return Scripts(tmp_path)
+
+
+def test_a_script_sees_what_python_shows_it_and_its_exit_code_goes_through(scripts: Scripts) -> None:
+    scripts.write("NUMBER = 4", "beside.py")
+    done = scripts.run(
+        """
+        import sys, os
+        import beside
+        assert __name__ == "__main__" and sys.modules["__main__"].__file__ == __file__
+        assert sys.path[0] == os.path.dirname(os.path.abspath(__file__))
+        print(sys.argv[1:], beside.NUMBER)
+        sys.stdout.buffer.write(b"bytes\\n")
+        os.write(1, b"written\\n")
+        print("problem", file=sys.stderr)
+        sys.exit(7)
+        """,
+        "a b",
+        "--flag",
+    )
+    assert done.code == 7
+    assert done.out == "['a b', '--flag'] 4\nbytes\nwritten\n"
+    assert "problem\n" in done.err
+    assert scripts.recording().output() == {"stdout": done.out, "stderr": "problem\n", "exit": 7}
+    again = scripts.replay()
+    assert again.code == 0, again.all
+    assert again.out.startswith(done.out + "-- IDENTICAL  0/0 calls, stdout, stderr, exit code 7")
+
+
+def test_an_uncaught_exception_looks_as_ever_and_the_run_is_kept(scripts: Scripts) -> None:
+    text = """
+        def inner():
+            raise ValueError("no such order")
+        try:
+            inner()
+        except ValueError as error:
+            raise LookupError("gone") from error
+        """
+    done = scripts.run(text)
+    bare = subprocess.run(
+        [sys.executable, "agent.py"], cwd=scripts.folder, capture_output=True, text=True, check=False
+    )
+    assert done.code == bare.returncode == 1
+    shown = done.err.partition("-- recorded")[0]
+    assert shown == bare.stderr
+    assert "agentloom" not in shown
+    assert scripts.recording().status == "failed"
+    moved = scripts.folder / "elsewhere"
+    moved.mkdir()
+    (scripts.folder / "agent.py").rename(moved / "agent.py")
+    again = scripts.replay("--target", str(moved / "agent.py"), cwd=moved)
+    assert again.code == 0, again.all
+
+
+def test_a_message_given_to_sys_exit_goes_to_stderr(scripts: Scripts) -> None:
+    done = scripts.run("import sys; sys.exit('no order given')")
+    assert done.code == 1
+    assert done.err.startswith("no order given\n")
+    assert scripts.replay().code == 0
+
+
+def test_what_is_typed_is_recorded(scripts: Scripts) -> None:
+    done = scripts.run(
+        """
+        import sys
+        name = input("name? ")
+        print("hello", name)
+        print([line for line in sys.stdin])
+        """,
+        given="Ada\nx\ny",
+    )
+    assert done.out == "name? hello Ada\n['x\\n', 'y']\n"
+    again = scripts.replay()
+    assert again.code == 0, again.all
+    assert again.out.startswith(done.out)
+
+
+def test_the_hash_seed_is_pinned_and_comes_back(scripts: Scripts) -> None:
+    done = scripts.run("print({str(n) for n in range(50)})", PYTHONHASHSEED="17")
+    again = scripts.replay(PYTHONHASHSEED="4")
+    assert again.code == 0, again.all
+    assert again.out.startswith(done.out)
+    assert (scripts.recording().payload("env") or {})["hash_seed"] == "17"  # type: ignore[index, call-overload]
+
+
+def test_exit_handlers_belong_to_the_run(scripts: Scripts) -> None:
+    done = scripts.run("import atexit; atexit.register(print, 'bye'); print('hi')")
+    assert done.out == "hi\nbye\n"
+    assert scripts.replay().code == 0
+
+
+def test_credentials_are_placeholders_on_replay_and_never_written(scripts: Scripts) -> None:
+    secret = "-".join(("sk", "never", "to", "disk"))  # noqa: FLY002 - the trace holds sources
+    text = """
+        import os
+        key = os.environ["OPENAI_API_KEY"]
+        print(bool(key), os.environ["OPENAI_BASE_URL"], "EXTRA_TOKEN" in os.environ)
+        """
+    done = scripts.run(text, OPENAI_API_KEY=secret, OPENAI_BASE_URL="http://me:pw@localhost:1/v1")
+    assert done.out == "True http://me:pw@localhost:1/v1 False\n"
+    data = b"".join(path.read_bytes() for path in scripts.store.rglob("*") if path.is_file())
+    assert secret.encode() not in data
+    again = scripts.replay(EXTRA_TOKEN="new", OPENAI_BASE_URL="http://other/v1")
+    # The user and password of the URL are the one thing that differs: they are not kept.
+    assert "http://localhost:1/v1 False" in again.out
+    assert again.code == 3
+
+
+REFUSED = {
+    "file": ('open("out.txt", "w").write("x")', "writes out.txt"),
+    "process": ('__import__("subprocess").run(["true"])', "starts process true"),
+    "network": ('__import__("socket").socket(type=2).connect(("127.0.0.1", 9))', "connects to 127.0.0.1:9"),
+}
+
+
+@pytest.mark.parametrize("effect", list(REFUSED))
+def test_an_effect_of_plain_code_is_noted_and_on_replay_refused(scripts: Scripts, effect: str) -> None:
+    code, words = REFUSED[effect]
+    text = f"""
+import os
+def save():
+    {code}
+try:
+    save()
+except:
+    print("swallowed")
+print("done")
+"""
+    done = scripts.run(text)
+    assert done.code == 0
+    assert done.out.startswith("done\n"), done.all
+    assert f"{words} (agent.py:4 save)" in done.err
+    (scripts.folder / "out.txt").unlink(missing_ok=True)
+    before = sorted(path.name for path in scripts.folder.iterdir())
+    again = scripts.replay()
+    assert again.code == 3, again.all
+    assert "agent.py:4" in again.out
+    assert words in again.out
+    assert sorted(path.name for path in scripts.folder.iterdir()) == before
+
+
+def test_harmless_things_are_not_refused(scripts: Scripts) -> None:
+    (scripts.folder / "policy.txt").write_text("be kind")
+    done = scripts.run(
+        """
+        import os, sqlite3, socket, json, tempfile
+        connection = sqlite3.connect(":memory:")
+        print(connection.execute("select 1").fetchone(), open("policy.txt").read())
+        open(os.devnull, "w").close()
+        connection.close()
+        """
+    )
+    assert "reads policy.txt (agent.py:4 <module>)" in done.err
+    again = scripts.replay()
+    assert again.code == 0, again.all
+    assert "not recorded, read as it is now: reads policy.txt (agent.py:4 <module>)" in again.out
+
+
+def test_a_program_that_swallows_everything_is_stopped_with_its_verdict(scripts: Scripts) -> None:
+    text = """
+        import itertools, sys
+        def work():
+            if "FILE" in open("mode.txt").read():
+                open("out.txt", "w").close()
+        for n in itertools.count():
+            try:
+                work()
+            except BaseException:
+                continue
+            break
+        """
+    (scripts.folder / "mode.txt").write_text("plain")
+    assert scripts.run(text).code == 0
+    (scripts.folder / "mode.txt").write_text("FILE")
+    again = scripts.replay("--json")
+    assert again.code == 3, again.all
+    assert json.loads(again.out)["verdict"] == "diverged"
+
+
+def test_changed_output_is_a_divergence_with_the_change_named(scripts: Scripts) -> None:
+    scripts.run("GREETING = 'hello'\nprint(GREETING)")
+    scripts.write("GREETING = 'goodbye'\nprint(GREETING)")
+    again = scripts.replay()
+    assert again.code == 3
+    assert "DIVERGED  output" in again.out
+    assert "GREETING" in again.out
+    kept = scripts.replay("--at", "recorded")
+    assert kept.code == 0, kept.all
+    assert kept.out.startswith("hello\n")
+
+
+def test_at_a_revision(scripts: Scripts) -> None:
+    def git(*arguments: str) -> None:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
+        subprocess.run(command, cwd=scripts.folder, check=True, capture_output=True)
+
+    scripts.write("print('hello')")
+    git("init", "-q")
+    git("add", "agent.py")
+    git("commit", "-qm", "first")
+    scripts.run("print('hello')")
+    scripts.write("print('goodbye')")
+    assert scripts.replay().code == 3
+    again = scripts.replay("--at", "HEAD")
+    assert again.code == 0, again.all
+    assert scripts.replay("--at", "nonsense").code == 1
+
+
+def test_json(scripts: Scripts) -> None:
+    path = scripts.write("print('hello')")
+    done = scripts.call("run", "--json", str(path))
+    facts = json.loads(done.out)
+    assert (facts["status"], facts["exit"], facts["calls"]) == ("completed", 0, {})
+    assert "hello" in done.err
+    again = scripts.replay("--json")
+    report = json.loads(again.out)
+    assert report["verdict"] == "identical"
+    assert report["network"] in ("os", "python")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("run", "nothing.py"), 1, "does not exist"),
+        (("run", "."), 1, "is a folder"),
+        (("run", "nothing"), 1, "neither a file nor module:name"),
+        (("run", "agent.py", "--tool", "x=delete"), 2, "an effect is read, pure or write"),
+        (("run", "agent.py", "--sede", "1"), 2, "No such option"),
+        (("run", "broken.py"), 1, "broken.py:1 is not a Python program"),
+        (("run", "agent.py:missing"), 1, "missing does not exist"),
+        (("replay", "last"), 1, "no run"),
+        (("replay", "there.loom"), 5, "first line is not a start entry"),
+        (("replay", "last", "--at", "recorded", "--target", "agent.py"), 1, "no run"),
+    ],
+)
+def test_a_wrong_command_line_runs_nothing(
+    scripts: Scripts, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    scripts.write("open('ran.txt', 'w').close()\nif __name__ == '__main__': print('ran')")
+    scripts.write("def (", "broken.py")
+    scripts.write("not a trace", "there.loom")
+    done = scripts.call(*arguments)
+    if "missing" not in arguments[-1]:
+        assert not (scripts.folder / "ran.txt").exists()
+    assert words in done.err
+    assert done.code == code, done.all
+
+
+def test_ctrl_c_ends_the_run_as_cancelled_and_keeps_the_trace(scripts: Scripts) -> None:
+    path = scripts.write(
+        """
+        import time
+        try:
+            print("ready", flush=True)
+            time.sleep(30)
+        finally:
+            print("cleaned up", flush=True)
+        """
+    )
+    command = [sys.executable, "-m", "agentloom", "--store", str(scripts.store), "run", str(path)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=scripts.folder, env=clean()
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - began < 25
+    assert out == "cleaned up\n"
+    assert process.returncode == 130, err
+    assert "KeyboardInterrupt" in err
+    assert scripts.recording().status == "cancelled"
