@@ -164,10 +164,10 @@ def _system(content: object, place: str) -> list[dict[str, Any]]:
 def _conversation(messages: Any) -> tuple[list[dict[str, Any]], Any]:
     if not isinstance(messages, list):
         return [], messages
-    items: Any = messages
+    items = cast("list[object]", messages)
     if not all(isinstance(message, dict) for message in items):
         return [], items  # no conversation in any protocol: the provider says so
-    return _messages(items)
+    return _messages(cast("list[dict[str, Any]]", items))
 
 
 def _messages(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -38,7 +38,11 @@ class Wants:
 
     @property
     def text(self) -> str:
-        return self.arguments if isinstance(self.arguments, str) else json.dumps(dict(self.arguments))
+        return (
+            self.arguments
+            if isinstance(self.arguments, str)
+            else json.dumps(dict(self.arguments), ensure_ascii=False)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +298,7 @@ def _block_deltas(reply: Says, block: dict[str, Any]) -> Iterator[dict[str, Any]
         yield {"type": "thinking_delta", "thinking": block["thinking"]}
         yield {"type": "signature_delta", "signature": block["signature"]}
     else:
-        text = json.dumps(block["input"])
+        text = json.dumps(block["input"], ensure_ascii=False)
         half = len(text) // 2
         for part in ("", text[:half], text[half:]):
             yield {"type": "input_json_delta", "partial_json": part}
