@@ -176,10 +176,10 @@ def test_the_text_is_short_and_the_json_documented(pair: tuple[Any, Any]) -> Non
 
 def test_probabilities_apply_the_temperature_and_the_schema() -> None:
     answer = _answer("staging")
-    raw = choice_odds(answer, {"temperature": 1}, "target", ["staging", "production"])
+    raw: Any = choice_odds(answer, {"temperature": 1}, "target", ["staging", "production"])
     assert raw == {"staging": pytest.approx(0.85), "production": pytest.approx(0.1)}
     schema: Any = {"temperature": 1, "response_format": {}}
-    shares = choice_odds(answer, schema, "target", ["staging", "production"])
+    shares: Any = choice_odds(answer, schema, "target", ["staging", "production"])
     assert shares == {"staging": pytest.approx(0.85 / 0.95), "production": pytest.approx(0.1 / 0.95)}
     assert choice_odds(answer, {"temperature": 0}, "target", ["staging"]) is None
     assert choice_odds(answer, {}, "nothing", ["staging"]) is None
@@ -187,6 +187,6 @@ def test_probabilities_apply_the_temperature_and_the_schema() -> None:
 
 
 def test_free_text_shows_the_first_differing_token() -> None:
-    odds = first_token_odds(_answer("staging"), _answer("production"), {"temperature": 1})
+    odds: Any = first_token_odds(_answer("staging"), _answer("production"), {"temperature": 1})
     assert odds == {"staging": pytest.approx(0.85), "production": pytest.approx(0.1)}
     assert first_token_odds(_answer("staging"), _answer("staging"), {}) is None

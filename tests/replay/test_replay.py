@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -469,6 +470,115 @@ def test_cancelled_calls_are_cancelled_at_the_same_point(program: Any) -> None:
     report = program.replay(trace, ("        task.cancel()", "        pass"))
     _check(report, "diverged", "changed", "ended by the agent")
     assert "When recorded it was cancelled here; now it is still waited for." in str(report)
+
+
+STRANDS = """
+import time
+from agentloom import agent, tool
+from agentloom.sync import parallel
+
+NAMES = ["aaa", "b", "cc"]
+LOG = []
+
+
+@tool(effect="read")
+def search(q):
+    time.sleep(0.002 * len(q))
+    return q
+
+
+def branch(q):
+    found = search(q)
+    LOG.append(q)
+    return search(found + "!")
+
+
+@agent
+def run():
+    LOG.clear()
+    found = parallel(*[lambda name=name: branch(name) for name in NAMES])
+    return {"found": found, "log": list(LOG)}
+"""
+
+
+def test_threads_of_a_sync_agent_replay_in_their_order(program: Any) -> None:
+    trace = program.record(STRANDS)
+    _check(program.replay(trace), "identical")
+    changed = program.replay(trace, ('"b", "cc"', '"x", "cc"'))
+    _check(changed, "diverged", "changed", "request")
+    _check(
+        program.replay(trace, ('["aaa", "x", "cc"]', '["b", "aaa", "cc"]')), "diverged", "reordered", "order"
+    )
+
+
+SPIN = """
+import asyncio
+from agentloom import agent, now, tool
+
+
+@tool(effect="read")
+async def slow(name):
+    await asyncio.sleep(0.01)
+    return name
+
+
+@agent
+async def run():
+    task, turns = asyncio.ensure_future(slow("x")), 0
+    while not task.done():
+        await asyncio.sleep(0)
+        turns += 1
+        if turns % 4000 == 0:
+            await now()
+    return turns
+"""
+
+
+def test_an_agent_that_polls_the_loop_replays_turn_by_turn(program: Any) -> None:
+    trace = program.record(SPIN)
+    _check(program.replay(trace), "identical")
+
+
+def test_a_replay_inside_a_running_loop(program: Any) -> None:
+    trace = program.record(ASYNC, "q")
+
+    async def inside() -> Report:
+        return program.replay(trace)  # type: ignore[no-any-return]
+
+    _check(asyncio.run(inside()), "identical")
+
+
+def test_an_async_agent_cannot_swallow_a_divergence(program: Any) -> None:
+    source = ASYNC.replace("    except ValueError as error:", "    except BaseException as error:")
+    trace = program.record(source, "q")
+    _check(program.replay(trace), "identical")
+    _check(program.replay(trace, ('search("boom")', 'search("bang")')), "diverged", "changed", "request")
+
+
+WORKFLOW = """
+from agentloom import Workflow
+
+LIMIT = 3
+
+
+def route(state):
+    return "long" if len(state["input"]) > LIMIT else "short"
+
+
+graph = Workflow()
+graph.step("route", fn=route)
+graph.step("respond", model="fake")
+run = graph
+"""
+
+
+def test_a_deterministic_step_really_runs_and_is_compared(program: Any, backend: Any) -> None:
+    trace = program.record(WORKFLOW, "hello")
+    _check(program.replay(trace), "identical")
+    report = program.replay(trace, ("LIMIT = 3", "LIMIT = 9"))
+    _check(report, "diverged", "changed", "state")
+    assert "code changed: LIMIT (agent.py:4)" in str(report)
+    assert "route" in str(report)
 
 
 def test_agents_are_found_by_function(program: Any) -> None:

@@ -76,7 +76,7 @@ def run_agent(
 ) -> None:
     """Run the agent with its recorded input under a replaying session. What was found is in ``source`` afterwards.
 
-    Raises what ``source`` cannot serve (``PayloadMissing`` ...), and what the agent raised without a verdict to explain it.
+    Raises what ``source`` cannot serve (``PayloadMissing``), and what the agent raised where no verdict explains it.
     """
     args = tuple(cast("list[object]", given["args"]))
     kwargs = cast("dict[str, object]", given["kwargs"])
@@ -99,10 +99,12 @@ def conclude(
     compared: tuple[str, ...] = ("output",),
     seconds: float | None = None,
     notes: tuple[str, ...] = (),
+    name: str | None = None,
 ) -> Report:
     """The report of a replay that has ended: verdict, cause, the calls before, what to do next.
 
     ``facts`` describe the code that ran now, taken before it ran; ``compared`` names what was compared besides calls.
+    ``name`` is what commands call the run (a file, an id); default: the end of its id, which commands take for it.
     Raises ``Diverged`` where the source neither completed nor found anything: the agent never ended.
     """
     recording, finding = source.recording, source.finding
@@ -117,9 +119,10 @@ def conclude(
         )  # fmt: skip
     cause = _cause(source, finding, facts)
     finding = _classified(finding, cause)
+    steps = _next(recording, finding, name or recording.run[-4:])
     return Report(
         recording.run, recording.agent, "diverged", source.counts, finding, cause,
-        _leading(source), tuple(source.noted), compared, seconds, _next(recording, finding), notes,
+        _leading(source), tuple(source.noted), compared, seconds, steps, notes,
     )  # fmt: skip
 
 
@@ -208,8 +211,7 @@ def _leading(source: ReplaySource) -> tuple[CallRef, ...]:
     return tuple(recorded_ref(recording, call) for call in chosen)
 
 
-def _next(recording: Recording, finding: Finding) -> tuple[tuple[str, str], ...]:
-    run = recording.run
+def _next(recording: Recording, finding: Finding, run: str) -> tuple[tuple[str, str], ...]:
     call = finding.call
     if finding.reason == "effect":
         return ()
