@@ -84,7 +84,7 @@ _BLOB_FIELDS = frozenset(
 )
 _STATUS = {"outcome": {"ok", "error", "cancelled", "closed"}, "end": {"completed", "failed", "cancelled"}}
 # Fields of these names never name a blob, whatever they look like.
-_CODES = "call type name key profile src parent effect run agent entry format version digest flags ask origin why status"
+_CODES = "call type name key profile src parent effect run agent entry format version digest flags ask origin status"
 NOT_REFERENCES = frozenset(["seq", "prev", "at", "kind", "head", "root", "blobs", "sig", *_CODES.split()])
 
 
@@ -100,7 +100,7 @@ class Broken(Exception):
 
 
 def check_fields(entry: Entry, kind: str) -> bool:
-    """Whether ``kind`` is known here; raises ``Broken`` when a field that it must have is missing or of another type."""
+    """Whether ``kind`` is known here; raises ``Broken`` when a field that it needs is missing or of another type."""
     required = _REQUIRED.get(kind)
     if required is None:
         return False
@@ -113,16 +113,14 @@ def check_fields(entry: Entry, kind: str) -> bool:
             raise Broken("entry.field", f"{name} of a {kind} entry is not a blob id")
     statuses = _STATUS.get(kind)
     if statuses is not None and entry["status"] not in statuses:
-        raise Broken("entry.field", f"status {entry['status']!r} of a {kind} entry")
+        raise Broken("entry.field", f"{entry['status']!r} is no status of a {kind} entry")
     return True
 
 
 def references(entry: Entry) -> list[str]:
     """The blob ids that an entry names, in the order of its fields."""
     found: list[str] = []
-    for name, value in entry.items():
-        if name not in NOT_REFERENCES:
-            _collect(value, found)
+    _collect(entry, found)
     return found
 
 
@@ -135,5 +133,5 @@ def _collect(value: Any, found: list[str]) -> None:
             _collect(item, found)
     elif is_map(value):
         for name, item in value.items():
-            if name not in NOT_REFERENCES:
+            if name not in NOT_REFERENCES or is_map(item):
                 _collect(item, found)

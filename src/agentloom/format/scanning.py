@@ -51,7 +51,7 @@ class Scan:
     torn: int = 0  # bytes at the end that are not a whole line
 
     def whole(self, size: int) -> int:
-        """The bytes, of ``size``, up to the end of the last whole append: an entry, or the start entry with its blobs."""
+        """The bytes up to the end of the last whole append (an entry, or the start entry with its blobs)."""
         whole = size - self.torn
         count = len(self.entries)
         if count > 1:
@@ -93,6 +93,8 @@ def scan(data: bytes) -> Scan:
 
 
 def _line(found: Scan, line: bytes, number: int, offset: int) -> None:
+    if b"\r" in line:
+        raise Broken("line.cr", "a carriage return; lines end in a line feed alone")
     if line.startswith(BLOB_START):
         blob = read_blob(line)
         if blob.id in found.blobs:
