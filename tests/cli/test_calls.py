@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli import samples
 
 from agentloom.cli import calls
 from agentloom.errors import TargetError
 from agentloom.format.journal import Journal
 from agentloom.replay.recording import Recording
+from tests.cli import samples
 
 
 def recording(run: samples.Maker) -> Recording:

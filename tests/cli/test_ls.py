@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 import pytest
-from tests.cli import samples
 
 from agentloom.cli.ls import since
+from tests.cli import samples
 
 Call = Callable[..., Any]
 

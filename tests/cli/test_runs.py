@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli import samples
 
 from agentloom.cli.options import Settings
 from agentloom.cli.runs import find, looks_like_a_file, short
 from agentloom.errors import RunNotFound
+from tests.cli import samples
 
 
 @pytest.mark.parametrize(

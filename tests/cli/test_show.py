@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli import samples
 
 from agentloom.cli.show import LIMIT
+from tests.cli import samples
 
 Call = Callable[..., Any]
 

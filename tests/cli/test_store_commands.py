@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli import samples
 
 Call = Callable[..., Any]

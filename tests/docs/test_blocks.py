@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from tests.docs import blocks as md
 from tests.docs.providers import provider
 

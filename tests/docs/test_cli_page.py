@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.docs import blocks as md
 
 from agentloom.cli.exits import Exit
 from agentloom.cli.group import cli
 from agentloom.cli.main import COMMANDS
+from tests.docs import blocks as md
 
 PAGE = (md.ROOT / "docs" / "cli.md").read_text("utf-8")
 SECTIONS = {match[1]: match[2] for match in re.finditer(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", PAGE)}

@@ -6,11 +6,11 @@ import inspect
 import re
 
 import pytest
-from tests.docs import blocks as md
 
 import agentloom
 import agentloom.sync
 from agentloom import errors
+from tests.docs import blocks as md
 
 PAGE = (md.ROOT / "docs" / "reference.md").read_text("utf-8")
 SECTIONS = {match[1]: match[2] for match in re.finditer(r"(?ms)^### `(.+?)`\n(.*?)(?=^##|\Z)", PAGE)}

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from tests.house import tree
 
 LOWER = ("replay", "runtime", "store", "format", "errors.py", "_version.py")
