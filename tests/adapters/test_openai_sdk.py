@@ -12,9 +12,9 @@ from typing import Any
 import openai
 import pydantic
 import pytest
-from tests.adapters.seam import Taped, tape
 
 from agentloom.testing.replies import Drops, Fails, Raw, Says, Wants
+from tests.adapters.seam import Taped, tape
 
 MESSAGES: list[Any] = [{"role": "user", "content": "hello"}]
 SECRET = "sk-" + "very-secret-0123456789"  # not as one word: a trace holds the source too
