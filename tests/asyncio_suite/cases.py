@@ -14,10 +14,9 @@ import types
 import unittest
 from typing import Any
 
+from agentloom.runtime.loop import Future, Task
 from tests.asyncio_suite.selection import LOOP_TESTS, MODULES, reason_to_skip
 from tests.asyncio_suite.suite_loop import GeneratorLoop, SuiteLoop
-
-from agentloom.runtime.loop import Future, Task
 
 _HANGS_S = 60
 
