@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from tests.asyncio_suite import run as suite
 
 if TYPE_CHECKING:
