@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.cli.scripts import Done, Scripts
 
 from agentloom.testing.fake_provider import FakeProvider, Script, Seen
 from agentloom.testing.replies import Reply, Says, Wants
+from tests.cli.scripts import Done, Scripts
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "scripts"
 REFUND: list[Reply | str] = [
