@@ -315,7 +315,7 @@ def test_noted_fields_are_counted_and_listed(program: Any, backend: Any) -> None
 
 
 STREAM = """
-from agentloom import agent, model
+from agentloom import agent, model, now
 from agentloom.sync import model as ask
 
 LIMIT = 3
@@ -349,6 +349,18 @@ def test_a_stream_left_early_breaks_at_the_same_chunk(program: Any, backend: Any
     assert "left it after 3" in str(further)
     earlier = program.replay(trace, ("LIMIT = 4", "LIMIT = 2"))
     _check(earlier, "diverged", "changed", "ended by the agent")
+
+
+def test_a_stream_that_is_closed_later_at_the_same_chunk_is_the_same(program: Any, backend: Any) -> None:
+    backend.answers = ["one two three four five"]
+    trace = program.record(STREAM.replace("    return words", "    await now()\n    return words"), "q")
+    assert [call.status for call in trace.calls] == ["closed", "ok"]
+    inside = (
+        "            if len(words) >= LIMIT:\n",
+        "            if len(words) >= LIMIT:\n                await now()\n",
+    )
+    report = program.replay(trace, ("    await now()\n", ""), inside)
+    _check(report, "identical")
 
 
 @pytest.mark.parametrize("source", [STREAM, SYNC_STREAM], ids=["async", "sync"])

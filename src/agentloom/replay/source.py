@@ -42,6 +42,7 @@ class ReplaySource:
         self._vt = 0
         self._open: dict[str, RecordedCall] = {}
         self._waiting: dict[str, Call] = {}
+        self._unclosed: dict[str, Step] = {}
         self._odd: list[Call] = []
         self._noted_names: dict[str, frozenset[str]] = {}
         self._keyed = recording.nonce is not None
@@ -184,6 +185,9 @@ class ReplaySource:
         if self._odd:
             raise self._judged(quiescent=True)
         step = self._step()
+        for name in self._unclosed:
+            if name in self._waiting:
+                raise self._reads_on(self._waiting[name], self._open[name])
         if step is None:
             raise self._nothing_left(timer)
         if step.kind in ("outcome", "chunk"):
@@ -255,6 +259,8 @@ class ReplaySource:
 
     def _left_step(self, recorded: RecordedCall, *, anywhere: bool) -> Step | None:
         """The recorded end of the call, before the next delivery (or anywhere later)."""
+        if recorded.id in self._unclosed:
+            return self._unclosed.pop(recorded.id)
         for step in self._steps[self._at :]:
             if step.kind == "left" and step.call is recorded:
                 return step
@@ -343,9 +349,14 @@ class ReplaySource:
     # -- words ---------------------------------------------------------------------------------------------------
 
     def _step(self) -> Step | None:
-        """The next step that was not consumed yet."""
+        """The next step that was not consumed yet. A stream that was left early may be closed later than then."""
         steps = self._steps
-        while self._at < len(steps) and steps[self._at].used:
+        while self._at < len(steps):
+            step = steps[self._at]
+            if not step.used:
+                if step.kind != "left" or step.call is None or step.call.status != "closed":
+                    break
+                self._unclosed[step.call.id] = step
             self._at += 1
         return steps[self._at] if self._at < len(steps) else None
 
