@@ -41,6 +41,7 @@ _ANSWER_NOISE = frozenset(
         "system_fingerprint",
         "native_finish_reason",
         "blocks",
+        "info",  # a server's own facts: when it was created, its timings, its service tier
     )
 )
 _ID_FIELDS = frozenset(("id", "call_id", "tool_call_id", "tool_use_id", "request_id", "run_id", "trace_id"))
