@@ -6,7 +6,10 @@ here too; ``docs/adr/0007-model-providers.md`` lists what was measured and why O
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.adapters import models_openai
@@ -38,42 +41,41 @@ _KINDS = {
 _LOCAL = {"timeout"}  # any-llm takes this one itself
 
 
+_END: dict[str, Any] = {}
+
+
 async def complete(request: Mapping[str, Any], route: Route) -> dict[str, Any]:
     """Perform ``request`` and give the answer mapping. ModelError, as `ModelBackend.complete`."""
-    from any_llm import acompletion
-
+    client: Any = None
     failure = None
     try:
-        return _answer(await acompletion(**_arguments(request, route, stream=False)), route)
+        client = _client(request, route)
+        return _answer(await client.acompletion(**_arguments(request, route, stream=False)), route)
     except Exception as error:
         failure = _failure(error, route)
         if failure is None:
             raise
+    finally:
+        await _close(client)
     raise failure
 
 
 def complete_sync(request: Mapping[str, Any], route: Route) -> dict[str, Any]:
-    """As `complete`, blocking."""
-    from any_llm import completion
-
-    failure = None
-    try:
-        return _answer(completion(**_arguments(request, route, stream=False)), route)
-    except Exception as error:
-        failure = _failure(error, route)
-        if failure is None:
-            raise
-    raise failure
+    """As `complete`, blocking. The library is async inside, so the call has an event loop in a thread of its own."""
+    with ThreadPoolExecutor(1, "agentloom-any-llm") as thread:
+        return thread.submit(asyncio.run, complete(request, route)).result()
 
 
-async def stream(request: Mapping[str, Any], route: Route) -> AsyncIterator[dict[str, Any]]:
+async def stream(request: Mapping[str, Any], route: Route) -> AsyncGenerator[dict[str, Any]]:
     """Perform ``request`` and give the deltas as they arrive."""
-    from any_llm import acompletion
-
     reader = models_openai.Reader()
+    client: Any = None
     failure = None
     try:
-        chunks = cast("AsyncIterator[Any]", await acompletion(**_arguments(request, route, stream=True)))
+        client = _client(request, route)
+        chunks = cast(
+            "AsyncIterator[Any]", await client.acompletion(**_arguments(request, route, stream=True))
+        )
         async for chunk in chunks:
             for delta in reader.read(_plain(chunk, route)):
                 yield delta
@@ -81,6 +83,8 @@ async def stream(request: Mapping[str, Any], route: Route) -> AsyncIterator[dict
         failure = _failure(error, route)
         if failure is None:
             raise
+    finally:
+        await _close(client)
     if failure is not None:
         raise failure
     if not reader.complete:
@@ -88,38 +92,54 @@ async def stream(request: Mapping[str, Any], route: Route) -> AsyncIterator[dict
 
 
 def stream_sync(request: Mapping[str, Any], route: Route) -> Iterator[dict[str, Any]]:
-    """As `stream`, blocking."""
-    from any_llm import completion
+    """As `stream`, blocking; the event loop is as in `complete_sync`."""
+    deltas = stream(request, route)
 
-    reader = models_openai.Reader()
-    failure = None
-    try:
-        chunks = cast("Iterator[Any]", completion(**_arguments(request, route, stream=True)))
-        for chunk in chunks:
-            yield from reader.read(_plain(chunk, route))
-    except Exception as error:
-        failure = _failure(error, route)
-        if failure is None:
-            raise
-    if failure is not None:
-        raise failure
-    if not reader.complete:
-        raise broken_stream(route)
+    async def step() -> dict[str, Any]:
+        return await anext(deltas, _END)
+
+    with ThreadPoolExecutor(1, "agentloom-any-llm") as thread:
+        runner = asyncio.Runner()
+        try:
+            while (delta := thread.submit(lambda: runner.run(step())).result()) is not _END:
+                yield delta
+        finally:
+            thread.submit(lambda: runner.run(deltas.aclose())).result()
+            thread.submit(runner.close).result()
+
+
+async def _close(client: Any) -> None:
+    """Close the SDK's client within the library's: nothing else would before the interpreter ends."""
+    close = getattr(getattr(client, "client", None), "close", None)
+    if callable(close):
+        closing = close()
+        if inspect.isawaitable(closing):
+            await closing
+
+
+def _client(request: Mapping[str, Any], route: Route) -> Any:
+    """The library's client of the provider: its retries off, its errors in its own classes."""
+    from any_llm import AnyLLM, LLMProvider
+
+    provider = LLMProvider(route.provider)
+    options: dict[str, Any] = {"unified_exceptions": True}
+    if route.api_key is not None:
+        options["api_key"] = route.api_key
+    if AnyLLM.get_provider_class(provider).MAX_RETRIES_SUPPORT != "unsupported":
+        options["max_retries"] = request.get("max_retries") or 0
+    return AnyLLM.create(provider, **options)
 
 
 def _arguments(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:
     local = models_openai.LOCAL_FIELDS - _LOCAL - {"extra_headers", "extra_body", "extra_query"}
     arguments = {name: value for name, value in request.items() if name not in local}
-    arguments.update(provider=route.provider, model=route.model, stream=stream)
-    if route.api_key is not None:
-        arguments["api_key"] = route.api_key
-    if _retries_by_itself(route.provider):
-        arguments["client_args"] = {"max_retries": request.get("max_retries") or 0}
+    arguments.update(model=route.model, stream=stream)
+    if stream and "stream_options" not in request and _speaks_openai(route.provider):
+        arguments["stream_options"] = {"include_usage": True}
     return arguments
 
 
-def _retries_by_itself(provider: str) -> bool:
-    """Whether the provider's client is OpenAI's, whose retries can be turned off."""
+def _speaks_openai(provider: str) -> bool:
     from any_llm import AnyLLM, LLMProvider
     from any_llm.providers.openai.base import BaseOpenAIProvider
 
