@@ -148,5 +148,9 @@ def agent(*, name: str | None = None) -> Callable[[Callable[P, R]], Agent[P, R]]
 def agent(function: Callable[..., Any] | None = None, /, *, name: str | None = None) -> Any:
     """Make a function an agent (decorator). ``name`` is what runs are listed under; default: the function's name."""
     if function is None:
-        return lambda chosen: Agent(cast("Callable[..., Any]", chosen), name)
+
+        def decorate(chosen: Callable[..., Any]) -> Agent[..., Any]:
+            return Agent(chosen, name)
+
+        return decorate
     return Agent(function, name)

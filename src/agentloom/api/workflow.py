@@ -13,7 +13,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -23,6 +23,7 @@ from agentloom.api.trace import Trace
 from agentloom.errors import WorkflowError
 from agentloom.format.values import decode, encode
 from agentloom.runtime.agents import AgentFunction
+from agentloom.runtime.answers import Answer
 from agentloom.runtime.places import place_of
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import entered, require
@@ -88,7 +89,7 @@ class Workflow:
     def __init__(self, name: str = "workflow") -> None:
         self.name = name
         self._steps: dict[str, _Step] = {}
-        caller = sys._getframe(1)
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # who makes the workflow
         self._module = str(caller.f_globals.get("__name__", "?"))
         self._file = os.path.abspath(caller.f_code.co_filename)
 
@@ -172,7 +173,9 @@ class Workflow:
             state = State(given, results)
             if step.fn is not None:
                 return await _deterministic(step.name, step.fn, state)
-            answer = await ask_model(cast(str, step.model), _messages(step, state), **step.params)
+            # Which overload it is the parameters say only when run; steps do not stream.
+            ask = cast("Callable[..., Awaitable[Answer]]", ask_model)
+            answer = await ask(cast(str, step.model), _messages(step, state), **step.params)
             return answer.text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from agentloom.errors import ControlFlow
 from agentloom.runtime.calls import Arrival
@@ -120,7 +120,7 @@ class AsyncDriver:
             else:
                 future.set_exception(delivery.error)
         else:
-            future.set_result(delivery)
+            cast("asyncio.Future[object]", future).set_result(delivery)
 
     async def _until(self, done: Callable[[], bool], wake: asyncio.Event) -> None:
         while not self.advance(done):

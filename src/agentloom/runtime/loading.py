@@ -7,7 +7,7 @@ to run one of its agents, that line must not become a live run. Loading then sto
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from agentloom.errors import ControlFlow
@@ -22,7 +22,7 @@ class RunWhileLoading(ControlFlow):
 
 
 @contextmanager
-def loading() -> Iterator[None]:
+def loading() -> Generator[None]:
     """Load a program in the block: a run that it starts ends the block instead, quietly."""
     token = _loading.set(True)
     try:

@@ -64,7 +64,7 @@ class Places:
     def caller(self) -> str:
         """``file:line function`` of the innermost frame of the agent's own code, or ``?`` when there is none
         between here and the start of the run (or of the task: a tool that is a task's whole work)."""
-        frame: FrameType | None = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect is slow
         while frame is not None:
             name = self.name(frame.f_code)
             if name is not None:

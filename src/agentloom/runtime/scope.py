@@ -7,7 +7,7 @@ come from the order in which code created its tasks and never from timing.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -79,7 +79,7 @@ def require(what: str) -> Scope:
 
 
 @contextmanager
-def entered(scope: Scope | None) -> Iterator[None]:
+def entered(scope: Scope | None) -> Generator[None]:
     """Make ``scope`` current for the block."""
     token = _scope.set(scope)
     try:
