@@ -1,0 +1,64 @@
+"""The exception tree: drawn as it is, every error with its place, its facts and its remedy."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from agentloom import errors
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
+    drawn: dict[str, str] = {}
+    stack: list[tuple[int, str]] = []
+    text = (errors.__doc__ or "").partition("::")[2]
+    for line in text.splitlines():
+        match = re.match(r"\s{4}([\s│├└─]*)([A-Z]\w+)", line)
+        if match is None:
+            continue
+        depth = len(match[1])
+        while stack and stack[-1][0] >= depth:
+            stack.pop()
+        if stack:
+            drawn[match[2]] = stack[-1][1]
+        stack.append((depth, match[2]))
+    actual = {name: getattr(errors, name).__base__.__name__ for name in errors.__all__}
+    assert drawn == actual
+
+
+def test_all_lists_every_class() -> None:
+    classes = {
+        name
+        for name, item in vars(errors).items()
+        if inspect.isclass(item) and item.__module__ == errors.__name__
+    }
+    assert classes == set(errors.__all__)
+
+
+@pytest.mark.parametrize("kind", [errors.FormatError, errors.IntegrityError, errors.UnsupportedVersion])
+def test_errors_of_bytes_name_code_line_and_offset(kind: type[errors.FormatError]) -> None:
+    error = kind("chain.prev", "prev is wrong", line=7, offset=1234, hint="get the file again")
+    assert (error.code, error.line, error.offset) == ("chain.prev", 7, 1234)
+    assert str(error) == "prev is wrong (line 7, byte 1234) [chain.prev]\n  next: get the file again"
+    assert str(kind("x", "odd")) == "odd [x]"
+
+
+def test_facts_are_fields() -> None:
+    error = errors.RunNotFound("no run 'x'", hint="agentloom ls", ref="x")
+    assert (error.message, error.hint, error.fields) == ("no run 'x'", "agentloom ls", {"ref": "x"})
+    assert str(error) == "no run 'x'\n  next: agentloom ls"
+
+
+def test_a_refused_value_names_path_type_and_remedy() -> None:
+    error = errors.ValueRefused("a[2].db", "sqlite3.Connection", "it is a live connection")
+    assert (error.path, error.type_name) == ("a[2].db", "sqlite3.Connection")
+    assert "a[2].db: sqlite3.Connection" in str(error)
+    assert "agentloom.register" in str(error)
+
+
+def test_control_flow_passes_an_except_exception() -> None:
+    for kind in (errors.Diverged, errors.Suspend):
+        assert not issubclass(kind, Exception)
+        assert issubclass(kind, errors.ControlFlow)
