@@ -23,11 +23,12 @@ SYSTEM = (
 )
 ATTEMPTS = 3
 RUNBOOKS = Path(__file__).with_name("runbooks")
+TARGETS = ["staging", "production"]
 FILTER = r"^inactive > [1-9][0-9]{1,2} days$"
 SCHEMA = {
     "type": "object",
     "properties": {
-        "target": {"enum": ["staging", "production"]},
+        "target": {"enum": TARGETS},
         "filter": {"type": "string", "pattern": FILTER},
     },
     "required": ["target", "filter"],
@@ -53,6 +54,15 @@ def delete_accounts(target: str, filter: str) -> dict[str, Any]:  # noqa: A002 -
     return {"target": target, "deleted": accounts.delete(target, days)}
 
 
+def usable(chosen: Any) -> bool:
+    """Whether an answer keeps to the schema; one that ended too early does not."""
+    return (
+        isinstance(chosen, dict)
+        and chosen.get("target") in TARGETS
+        and re.match(FILTER, str(chosen.get("filter"))) is not None
+    )
+
+
 async def choose(request: str, runbook: str) -> dict[str, str]:
     """Ask the model for the arguments; a malformed answer is asked for again."""
     for _ in range(ATTEMPTS):
@@ -75,7 +85,7 @@ async def choose(request: str, runbook: str) -> dict[str, str]:
             chosen = answer.json()
         except AnswerError:
             continue
-        if set(chosen) == {"target", "filter"} and re.match(FILTER, chosen["filter"]):
+        if usable(chosen):
             return {"target": chosen["target"], "filter": chosen["filter"]}
     raise RuntimeError(f"no usable answer in {ATTEMPTS} attempts")
 

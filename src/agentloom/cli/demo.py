@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -116,7 +117,8 @@ def _model_ready(screen: Screen, *, yes: bool) -> bool:
             return False
         for words in commands:
             screen.note(("dim", f"$ {' '.join(words)}"))
-            if subprocess.run(words, stdout=sys.stderr, check=False).returncode:
+            sys.stderr.flush()  # the installer writes there itself
+            if subprocess.run(words, stdout=2, check=False).returncode:
                 screen.error_text(f"that failed: {' '.join(words)}")
         importlib.invalidate_caches()
     return not local.missing()
@@ -139,7 +141,7 @@ def _missing_commands() -> list[list[str]]:
 
 
 def _play(settings: Settings, screen: Screen, folder: Path, started: Started) -> int:
-    """All acts in order. Returns 0, or 1 when no run hit production in the time there is."""
+    """All acts in order. Returns 0; raises LoomError when no run hit production in the time there is."""
     from agentloom.adapters import local
     from agentloom.api.trace import Trace
     from agentloom.cli import demo_acts, demo_forge, demo_show
@@ -149,7 +151,8 @@ def _play(settings: Settings, screen: Screen, folder: Path, started: Started) ->
 
     began = time.monotonic()
     story = Story.make(folder, model=None if started.real else started.name)
-    store = open_store(settings.store or os.environ.get("AGENTLOOM_STORE") or folder / ".agentloom")
+    place = settings.store or os.environ.get("AGENTLOOM_STORE") or None
+    store = open_store(place or folder / ".agentloom")
     page = demo_show.Page(screen, started, str(folder))
     ticker = _Ticker(screen)
     with story.imported() as (agent, accounts):
@@ -164,6 +167,7 @@ def _play(settings: Settings, screen: Screen, folder: Path, started: Started) ->
             )
         bad, good = (Trace.open(run.run, store) for run in (found.bad, found.good))
         head = bad.head
+        (folder / "incident.head").write_text(head + "\n", "ascii")
         again: list[Outcome] = []
         for _ in range(TIMES):
             again.append(demo_acts.rerun(story, agent.cleanup, store, "rerun"))
@@ -172,22 +176,26 @@ def _play(settings: Settings, screen: Screen, folder: Path, started: Started) ->
         page.rerun(again, found.bad)
         local.stop_shared()
         done = demo_acts.replays(story, agent.cleanup, accounts, bad, TIMES)
-        name = short(bad.run_id, [run.run for run in store.runs()])
+        names = [run.run for run in store.runs()]
+        name = short(bad.run_id, names)
         page.replays(done, name, started.port, started.port is not None and demo_acts.port_open(started.port))
     edit = demo_acts.try_edit(story.edited(), bad, store, TIMES if started.real else 0, ticker.show)
     ticker.clear()
     page.edit(edit, found.bad)
-    page.diff(good.diff(bad))
+    page.diff(good.diff(bad), short(good.run_id, names), name)
     page.verify(demo_forge.check_record(store.read(bad.run_id), head, found.bad.deleted, folder), head)
-    page.closing(time.monotonic() - began, _next(folder, name))
+    page.closing(time.monotonic() - began, _next(folder, place, name))
     return 0
 
 
-def _next(folder: Path, name: str) -> list[tuple[str, str]]:
+def _next(folder: Path, place: str | None, name: str) -> list[tuple[str, str]]:
+    """Commands to try, each with what it is for; ``place`` is a store that is not the folder's own."""
+    call = "agentloom" if place is None else f"agentloom --store {shlex.quote(os.path.abspath(place))}"
     return [
-        (f"cd {folder} && agentloom show {name}", "the run, call by call"),
-        (f"agentloom replay {name}", "in that folder; then change SYSTEM in agent.py and replay again"),
-        ("agentloom demo --script your_agent.py", "the same with an agent of yours"),
+        (f"cd {shlex.quote(str(folder))} && {call} show {name}", "that run, call by call"),
+        (f"{call} replay {name}", "again; then change SYSTEM in agent.py, and again"),
+        (f"{call} verify rewritten.loom --head $(cat incident.head)", "it notices"),
+        ("agentloom demo --script your_agent.py", "the same questions to an agent of yours"),
     ]
 
 

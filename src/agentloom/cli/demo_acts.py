@@ -5,7 +5,10 @@ Every figure comes from this run: rows from the database, verdicts from replays,
 
 from __future__ import annotations
 
+import json
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.api.trace import Trace
 from agentloom.cli.demo_story import REQUEST, Story
+from agentloom.errors import LoomError
 from agentloom.replay.probability import choice_odds
 from agentloom.replay.recording import Recording
 
@@ -115,9 +119,14 @@ def incident(
 
 @dataclass(frozen=True, slots=True)
 class Replays:
-    """``verdicts`` of the replays, the database before and after: rows by target and the file's digest."""
+    """``verdicts`` of the replays in this process; ``apart``, ``network`` of one in a process of its own.
+
+    ``rows`` and ``digest``: the database before and after, accounts by target and SHA-256 of the file.
+    """
 
     verdicts: list[str]
+    apart: str
+    network: str
     calls: int
     seconds: list[float]
     output: str
@@ -131,7 +140,7 @@ class Replays:
 
 
 def replays(story: Story, agent: Any, accounts: Any, trace: Trace, times: int) -> Replays:
-    """Replay ``trace`` ``times`` times on a fresh database, which must not lose a row."""
+    """Replay ``trace`` ``times`` times, and once with the command in a new process, on a fresh database."""
     story.reset()
     before = accounts.count(), story.digest()
     reports: list[Report] = []
@@ -140,15 +149,39 @@ def replays(story: Story, agent: Any, accounts: Any, trace: Trace, times: int) -
         began = time.monotonic()
         reports.append(trace.replay(check=False, agent=agent))
         seconds.append(time.monotonic() - began)
+    apart = _replay_apart(story, trace)
     after = accounts.count(), story.digest()
     return Replays(
         [report.verdict for report in reports],
+        str(apart.get("verdict")),
+        str(apart.get("network")),
         reports[0].counts.total,
         seconds,
         str(trace.output),
         (before[0], after[0]),
         (before[1], after[1]),
     )
+
+
+def _replay_apart(story: Story, trace: Trace) -> dict[str, Any]:
+    """What ``agentloom replay`` says in a new process, in the story's folder. Raises LoomError when it says nothing."""
+    file = story.folder / "incident.loom"
+    trace.save(file)
+    done = subprocess.run(
+        [sys.executable, "-m", "agentloom", "--json", "replay", file.name],
+        cwd=story.folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        return dict(json.loads(done.stdout))
+    except ValueError as error:
+        raise LoomError(
+            f"agentloom replay {file} failed with exit code {done.returncode}",
+            hint=(done.stderr.strip().splitlines() or ["run it by itself to see why"])[-1],
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,13 +135,19 @@ class Page:
             state = ("bad", "STILL OPEN") if open_ else ("good", "closed")
             self._line("model server stopped, port ", str(port), " ", state)
         median = statistics.median(done.seconds)
-        style = "good" if done.identical == len(done.verdicts) else "bad"
+        times, all_ = len(done.verdicts), done.identical == len(done.verdicts)
         self._line(
-            f"agentloom replay {name}: {len(done.verdicts)} times, ",
-            (style, f"{done.identical} IDENTICAL"),
+            f"agentloom replay {name}: {times} times, ",
+            ("good" if all_ else "bad", f"{done.identical} IDENTICAL"),
             f"  {done.calls}/{done.calls} calls, output  {median * 1000:.0f} ms  $0",
         )
-        self._line(("dim", "each one: "), f'"{done.output}"')
+        by = {"os": "by the operating system", "python": "by Python"}.get(done.network, f"({done.network})")
+        self._line(
+            "and once in a new process: ",
+            ("good" if done.apart == "identical" else "bad", done.apart.upper()),
+            f"  network refused {by}",
+        )
+        self._line(("dim", "each: "), f'"{done.output}"')
         self._line(
             f"database before and after: production {done.rows[0]['production']:,} and {done.rows[1]['production']:,}, "
             f"sha256 {done.digest[0][:8]} and {done.digest[1][:8]} ",
@@ -166,10 +172,12 @@ class Page:
                 else ""
             )
             self._line(f"{len(made.runs)} new runs with the edit: production in {hits} of them{change}")
+        else:
+            self._line(("warn", "no new runs with the edit: the seeded sampler reads no prompt"))
 
-    def diff(self, compared: Diff) -> None:
-        """A good run against the bad one."""
-        self._title(5, "A good run against the bad one")
+    def diff(self, compared: Diff, good: str, bad: str) -> None:
+        """A good run against the bad one, by their short names."""
+        self._title(5, f"A good run ({good}) against the bad one ({bad})")
         self.facts["diff"] = compared.to_json()
         self._block(compared.render(min(self._screen.width - len(_MARGIN), 100)))
         if not self._started.real:

@@ -55,7 +55,13 @@ class Story:
 
         ``model`` replaces the agent's model: the copy then says so itself.
         """
-        folder.mkdir(parents=True)
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise TargetError(
+                f"the demo's folder {folder} cannot be made: {error.strerror}",
+                hint="name another one with --dir",
+            ) from error
         for name in _FILES:
             source = source_folder() / name
             if source.is_dir():
