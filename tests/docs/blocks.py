@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class Block:
 
 
 def blocks(page: Path, text: str | None = None) -> list[Block]:
-    """The blocks of ``page`` in order. Raises ``PageError`` for an unknown or misplaced comment or an open fence."""
+    """The blocks of ``page`` in order. Raises ``PageError`` for a misspelt or misplaced comment or an open fence."""
     found: list[Block] = []
     marks: dict[str, str] = {}
     default: dict[str, str] = {}
@@ -55,9 +56,10 @@ def blocks(page: Path, text: str | None = None) -> list[Block]:
             if match[1] == WHOLE_PAGE:
                 default = {"not run": match[2]}
                 continue
-            if match[1] not in KNOWN:
+            if match[1] in KNOWN:
+                marks[match[1]] = match[2] or ""
+            elif difflib.get_close_matches(match[1], KNOWN):  # any other comment is somebody else's
                 raise PageError(f"{page.name}:{number}: unknown comment {match[1]!r}; known: {sorted(KNOWN)}")
-            marks[match[1]] = match[2] or ""
         elif marks:
             raise PageError(f"{page.name}:{number}: a comment {marks} must stand on the line above its block")
     if fence or marks:

@@ -160,7 +160,7 @@ class TestReadingBlocks:
         assert (block.marks, block.text, block.line) == ({"file": "a.py"}, "x = 1\n", 2)
 
     @pytest.mark.parametrize(
-        "text", ["<!-- run: x -->\n```python\n```\n", "<!-- file: a -->\ntext\n", "```python\n"]
+        "text", ["<!-- fil: x -->\n```python\n```\n", "<!-- file: a -->\ntext\n", "```python\n"]
     )
     def test_what_makes_no_sense_is_refused(self, text: str) -> None:
         with pytest.raises(md.PageError):
