@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentloom.replay.diff import Diff, diff
-from agentloom.replay.probability import choice_odds, first_token_odds
+from tests.replay.sources import answer_with
 
 SOURCE = """
 from agentloom import agent, model, now, tool, uuid
@@ -47,29 +46,9 @@ async def run(question):
 DOCS = Path(__file__).parents[2] / "docs" / "report-json.md"
 
 
-def _answer(target: str, **more: Any) -> dict[str, Any]:
-    tokens: list[Any] = []
-    for text in ['{"', "target", '":"', target, '","', "filter", '":"', "inactive", '"}']:
-        options = {text: 0.99}
-        if text == target:
-            options = {"staging": 0.85, "production": 0.1, "dev": 0.05}
-        top = [{"token": name, "logprob": math.log(value)} for name, value in options.items()]
-        tokens.append({"token": text, "logprob": math.log(options[text]), "top_logprobs": top})
-    content = "".join(token["token"] for token in tokens)
-    usage = {"input": 600, "output": 20}
-    return {
-        "content": content,
-        "tool_calls": [],
-        "id": f"chatcmpl-{target}",
-        "logprobs": {"content": tokens},
-        "usage": usage,
-        **more,
-    }
-
-
 @pytest.fixture
 def pair(program: Any, backend: Any) -> tuple[Any, Any]:
-    backend.answers = [_answer("staging"), _answer("production")]
+    backend.answers = [answer_with("staging"), answer_with("production")]
     return program.record(SOURCE, "clean up"), program.record(SOURCE, "clean up")
 
 
@@ -94,7 +73,7 @@ def test_another_choice_of_the_model(pair: tuple[Any, Any]) -> None:
 
 
 def test_equal_runs_are_the_same_whatever_they_mint(program: Any, backend: Any) -> None:
-    backend.answers = [_answer("staging"), _answer("staging", id="chatcmpl-other", request_id="r2")]
+    backend.answers = [answer_with("staging"), answer_with("staging", id="chatcmpl-other", request_id="r2")]
     found = program.record(SOURCE, "q").diff(program.record(SOURCE, "q"))
     assert found.same
     assert str(found).startswith("SAME: 5 calls and the output are equal.")
@@ -102,7 +81,7 @@ def test_equal_runs_are_the_same_whatever_they_mint(program: Any, backend: Any) 
 
 
 def test_changed_code_and_changed_input_are_told_apart(program: Any, backend: Any) -> None:
-    backend.answers = [_answer("staging")] * 4
+    backend.answers = [answer_with("staging")] * 4
     here = program.record(SOURCE, "q")
     code = here.diff(program.record(SOURCE.replace('"clean-up"', '"cleanup"'), "q"))
     assert (code.part, code.why) == ("request", "code")
@@ -172,21 +151,3 @@ def test_the_text_is_short_and_the_json_documented(pair: tuple[Any, Any]) -> Non
     assert not set(out) - named
     assert not {name for row in out["rows"] for name in row} - named
     assert out["rows"][0]["odds"]["here"]["staging"] == pytest.approx(0.955, abs=0.01)
-
-
-def test_probabilities_apply_the_temperature_and_the_schema() -> None:
-    answer = _answer("staging")
-    raw: Any = choice_odds(answer, {"temperature": 1}, "target", ["staging", "production"])
-    assert raw == {"staging": pytest.approx(0.85), "production": pytest.approx(0.1)}
-    schema: Any = {"temperature": 1, "response_format": {}}
-    shares: Any = choice_odds(answer, schema, "target", ["staging", "production"])
-    assert shares == {"staging": pytest.approx(0.85 / 0.95), "production": pytest.approx(0.1 / 0.95)}
-    assert choice_odds(answer, {"temperature": 0}, "target", ["staging"]) is None
-    assert choice_odds(answer, {}, "nothing", ["staging"]) is None
-    assert choice_odds({"content": "x"}, {}, "target", ["staging"]) is None
-
-
-def test_free_text_shows_the_first_differing_token() -> None:
-    odds: Any = first_token_odds(_answer("staging"), _answer("production"), {"temperature": 1})
-    assert odds == {"staging": pytest.approx(0.85), "production": pytest.approx(0.1)}
-    assert first_token_odds(_answer("staging"), _answer("staging"), {}) is None

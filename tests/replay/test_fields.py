@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentloom.replay.fields import Comparison, compare, join_path, same_tree
-from agentloom.replay.text import plain, show
+from agentloom.replay.text import plain
 
 
 def _one(comparison: Comparison) -> Any:
@@ -179,21 +179,3 @@ def test_json_is_bounded() -> None:
     assert out["path"] == "t"
     assert out["kind"] == "changed"
     assert len(str(out)) < 12_000
-
-
-@pytest.mark.parametrize(
-    ("tree", "text"),
-    [
-        ({"$bytes": "AAAA"}, "3 bytes"),
-        ({"$set": ["a"]}, '{"a"}'),
-        ({"a": [1, 2.5, None]}, '{"a": [1, 2.5, null]}'),
-        ({"$error": {"type": "builtins:ValueError", "message": "no\nway"}}, "ValueError: no\\nway"),
-    ],
-)
-def test_values_are_shown_in_one_line(tree: Any, text: str) -> None:
-    assert show(tree) == text
-
-
-def test_long_values_are_clipped() -> None:
-    assert len(show(["x" * 100] * 100, 60)) <= 60
-    assert len(show({"k" * 100: "v" * 1000}, 60)) <= 60

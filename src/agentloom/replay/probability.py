@@ -76,7 +76,11 @@ def _temperature(request: dict[str, Tree]) -> float | None:
 
 
 def _tokens(answer: Tree) -> list[Token]:
-    logprobs = answer.get("logprobs") if isinstance(answer, dict) else None
+    """The tokens of an answer: agentloom's own form, or a chat completion as the SDK seam keeps it."""
+    body = answer.get("json", answer) if isinstance(answer, dict) else None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    holder = choices[0] if isinstance(choices, list) and choices else body
+    logprobs = holder.get("logprobs") if isinstance(holder, dict) else None
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(content, list):
         return []

@@ -272,6 +272,8 @@ def _cause(cause: Cause, level: _Level, width: int) -> list[Line]:
             out.append([("label", "fix         "), ("", leak.fix)])
     elif cause.kind == "unknown":
         what = "the code is the same; nothing recorded explains the difference (a value that bypassed the host calls)"
+        if cause.earlier:
+            what = f"the code is the same; what is asked for now is what call {cause.earlier} returned"
         out.append(_labelled("cause", clip(what, width * 2)))
     return out
 

@@ -64,10 +64,10 @@ def earlier_holder(source: ReplaySource, items: Sequence[Difference]) -> str | N
 def _text(item: Difference) -> str:
     if item.kind == "removed":
         return ""
+    if isinstance(item.now, str) and (len(item.now) <= 200 or not item.hunks):
+        return item.now
     if item.hunks:
         return item.hunks[0].new.strip()
-    if isinstance(item.now, str):
-        return item.now
     if isinstance(item.now, dict) and len(item.now) == 1:
         value = next(iter(item.now.values()))
         return value if isinstance(value, str) else ""

@@ -1,0 +1,33 @@
+"""Values in one line: tags shown as what they are, everything clipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentloom.replay.text import clip, one_line, plain, show
+
+
+@pytest.mark.parametrize(
+    ("tree", "text"),
+    [
+        ({"$bytes": "AAAA"}, "3 bytes"),
+        ({"$set": ["a"]}, '{"a"}'),
+        ({"a": [1, 2.5, None]}, '{"a": [1, 2.5, null]}'),
+        ({"$error": {"type": "builtins:ValueError", "message": "no\nway"}}, "ValueError: no\\nway"),
+    ],
+)
+def test_values_are_shown_in_one_line(tree: Any, text: str) -> None:
+    assert show(tree) == text
+
+
+def test_long_values_are_clipped() -> None:
+    assert len(show(["x" * 100] * 100, 60)) <= 60
+    assert len(show({"k" * 100: "v" * 1000}, 60)) <= 60
+
+
+def test_control_characters_are_made_visible() -> None:
+    assert one_line("a\nb\tc\x00") == "a\\nb\\tc\\x00"
+    assert clip("abcdef", 5) == "ab..."
+    assert plain([[("x", "a"), ("", "b  ")], []]) == "ab\n"
