@@ -56,8 +56,8 @@ def strict_json(text: bytes) -> Any:  # 3.2
     json.dumps(value, ensure_ascii=False).encode()  # finds lone surrogates
     for _ in range(DEPTH + 1):
         need(all(map(fits, level)), "a number out of range")
-        level = [item for box in level for item in inside(box)]
-    need(not level, f"more than {DEPTH} levels")
+        last, level = level, [item for box in level for item in inside(box)]
+    need(not any(isinstance(item, (dict, list)) for item in last), f"more than {DEPTH} levels")
     return value
 
 

@@ -1,0 +1,39 @@
+"""spec/trace.schema.json describes single lines: what is written passes, malformed lines do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from vector_maker import lines
+
+SPEC = Path(__file__).parents[2] / "spec"
+SCHEMA = json.loads((SPEC / "trace.schema.json").read_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+ROWS = json.loads((SPEC / "vectors" / "v1" / "vectors.json").read_text())["vectors"]
+VALID = [row["file"] for row in ROWS if row["consistent"]]
+# Faults that one line alone shows, and that JSON Schema can say.
+SHOWN = """request-without-key call-is-a-number call-id-syntax call-id-zero req-is-text vt-is-float at-is-text flag-as-true
+    end-status run-id start-without-nonce delivery-zero newer-major must-understand other-digest encrypted erase-by-name
+    retract-all blob-form blob-extra-member"""
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_every_line_of_a_valid_vector_passes(name: str) -> None:
+    for line in lines((SPEC / "vectors" / "v1" / name).read_bytes()):
+        if b"\x00" not in line:
+            VALIDATOR.validate(json.loads(line))
+
+
+@pytest.mark.parametrize("name", SHOWN.split())
+def test_the_faulty_line_of_a_broken_vector_fails(name: str) -> None:
+    row: dict[str, Any] = next(row for row in ROWS if row["file"] == f"invalid/{name}.loom")
+    line = lines((SPEC / "vectors" / "v1" / row["file"]).read_bytes())[row["line"] - 1]
+    assert not VALIDATOR.is_valid(json.loads(line))
