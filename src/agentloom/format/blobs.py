@@ -14,6 +14,8 @@ from agentloom.format.digests import NONCE_BYTES, SALT_BYTES, blob_id
 from agentloom.format.histories import Growth, Histories
 from agentloom.format.limits import APART_BYTES, LINE_BYTES, PART_BYTES
 
+__all__ = ["BlobWriter"]
+
 _REF_BYTES = 96  # content shorter than a reference to it is never worth a reference
 _LIST_BYTES = 256  # a list field of a request is looked at as a history from this size on
 _AGAIN_BYTES = (

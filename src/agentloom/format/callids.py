@@ -10,6 +10,19 @@ from dataclasses import dataclass
 
 from agentloom.errors import FormatError
 
+__all__ = [
+    "CallId",
+    "Segment",
+    "build",
+    "escape",
+    "join",
+    "parse",
+    "parse_path",
+    "path_text",
+    "segment",
+    "unescape",
+]
+
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]")
 _SEGMENT = re.compile(r"((?:[A-Za-z0-9_.\-]|%[0-9A-F]{2})+)(?:\[(0|[1-9][0-9]*)\])?")
 _CALL = re.compile(r"([^#~]+)#(0|[1-9][0-9]*)(?:~([2-9]|[1-9][0-9]+))?")

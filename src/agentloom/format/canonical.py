@@ -18,6 +18,8 @@ from agentloom.errors import FormatError, ValueRefused
 from agentloom.format.guards import is_container, is_list, is_map
 from agentloom.format.limits import INT_MAX, INT_MIN, LINE_DEPTH
 
+__all__ = ["EXACT", "Tree", "canonical", "dump", "float_text", "is_compact", "load", "too_deep"]
+
 Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
 """Plain JSON in which tagged objects stand for what JSON lacks (docs/trace-format.md, Values)."""
 

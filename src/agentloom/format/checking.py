@@ -9,6 +9,8 @@ from agentloom.format.fields import Broken, references
 from agentloom.format.lines import blob_references
 from agentloom.format.scanning import Fault, Scan, scan
 
+__all__ = ["Verdict", "check"]
+
 
 @dataclass(slots=True)
 class Verdict:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from agentloom.errors import ValueRefused
 
+__all__ = ["How", "Types", "how_of", "type_name"]
+
 How = Literal["enum", "dataclass", "model", "namedtuple", "error"]
 
 

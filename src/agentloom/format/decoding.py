@@ -14,6 +14,8 @@ from agentloom.format.failures import decode_error
 from agentloom.format.guards import is_list, is_map, tag_of
 from agentloom.format.scalars import UNPACK, unpack_bytes
 
+__all__ = ["decode"]
+
 # What a malformed payload of a tag can raise inside the decoders.
 _BAD = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, LookupError, NotImplementedError)
 

@@ -10,6 +10,20 @@ import hmac
 
 from agentloom.format.canonical import Tree, canonical
 
+__all__ = [
+    "BLOB",
+    "ENTRY",
+    "KEY",
+    "LEAF",
+    "NODE",
+    "NONCE_BYTES",
+    "NO_PREV",
+    "SALT_BYTES",
+    "blob_id",
+    "entry_digest",
+    "request_key",
+]
+
 ENTRY = b"agentloom/v1/entry\x00"
 BLOB = b"agentloom/v1/blob\x00"
 KEY = b"agentloom/v1/key/1\x00"

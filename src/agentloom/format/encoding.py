@@ -20,6 +20,8 @@ from agentloom.format.guards import class_of, is_container
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
 
+__all__ = ["TAG_LIKE", "Path", "encode", "path_of"]
+
 Path = (
     tuple[Any, str] | None
 )  # (path of the parent, ".name" or "[3]"), linked so that a deep value costs nothing

@@ -16,6 +16,8 @@ from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types, type_name
 from agentloom.format.limits import DEPTH
 
+__all__ = ["Decode", "Encode", "decode_error", "encode_error"]
+
 Encode = Callable[[Any, Any, int], Tree]
 Decode = Callable[[Any], Any]
 

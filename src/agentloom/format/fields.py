@@ -7,6 +7,8 @@ from typing import Any
 
 from agentloom.format.guards import is_list, is_map
 
+__all__ = ["HEX64", "KINDS", "NOT_REFERENCES", "Broken", "Entry", "check_fields", "references"]
+
 Entry = dict[str, Any]
 
 HEX64 = re.compile("[0-9a-f]{64}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
+__all__ = ["class_of", "is_container", "is_list", "is_map", "tag_of"]
+
 
 def is_list(item: object) -> TypeGuard[list[Any]]:
     """Whether ``item`` is exactly a list."""

@@ -14,6 +14,8 @@ import orjson
 
 from agentloom.format.canonical import EXACT, Tree
 
+__all__ = ["Growth", "Histories", "History"]
+
 _REMEMBERED = 8  # lists of one field of a series that are kept as bytes: conversations that take turns
 
 

@@ -15,6 +15,18 @@ from agentloom.format.digests import NONCE_BYTES, blob_id
 from agentloom.format.fields import HEX64, Broken
 from agentloom.format.limits import LINE_BYTES, LINE_DEPTH, PART_BYTES
 
+__all__ = [
+    "BLOB_START",
+    "ENTRY_START",
+    "Blob",
+    "blob_references",
+    "blob_tree",
+    "foreign",
+    "list_tag",
+    "read_blob",
+    "read_entry",
+]
+
 BLOB_START = b'{"blob":'
 ENTRY_START = b'{"seq":'
 _BLOB = re.compile(

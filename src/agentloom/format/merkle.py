@@ -11,6 +11,8 @@ from hashlib import sha256
 
 from agentloom.format.digests import LEAF, NODE
 
+__all__ = ["Tree", "leaf", "proof", "verify"]
+
 
 class Tree:
     """A tree that grows: keeps the roots of the complete subtrees only, so that adding costs O(1) on average."""

@@ -14,6 +14,8 @@ from agentloom.format.limits import EXPANDED_BYTES, LINE_DEPTH
 from agentloom.format.lines import blob_tree, list_tag
 from agentloom.format.scanning import Fault, Scan, scan
 
+__all__ = ["Journal"]
+
 _LISTS = 32  # resolved lists that are kept: a history is mostly read next to the one it extends
 _PARTED = ("$bytes", "$bytearray", "$text")
 

@@ -13,6 +13,8 @@ from agentloom.format.limits import ENTRIES
 from agentloom.format.merkle import Tree as MerkleTree
 from agentloom.format.runids import is_run_id
 
+__all__ = ["AFTER_END", "KNOWN_FLAGS", "MAJOR", "Rules"]
+
 MAJOR = 1
 KNOWN_FLAGS: frozenset[str] = frozenset()
 AFTER_END = frozenset({"erase", "seal", "tag", "flag", "note", "index"})

@@ -10,6 +10,8 @@ import re
 
 from agentloom.errors import FormatError
 
+__all__ = ["RANDOM_BYTES", "is_run_id", "milliseconds", "new_run_id"]
+
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 _TEXT = re.compile(f"[0-7][{_DIGITS}]{{25}}")

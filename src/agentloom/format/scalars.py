@@ -22,6 +22,20 @@ from agentloom.format.canonical import Tree
 from agentloom.format.guards import is_map
 from agentloom.format.limits import INT_BITS, INT_DIGITS, INT_MAX, INT_MIN
 
+__all__ = [
+    "SCALARS",
+    "UNPACK",
+    "Pack",
+    "Unpack",
+    "pack_float",
+    "pack_int",
+    "pack_str",
+    "unpack_bytes",
+    "unpack_float",
+    "unpack_int",
+    "unpack_str",
+]
+
 _QUIET_NAN = struct.pack(">d", math.nan)
 _PATHS: dict[str, type] = {
     "posix": PosixPath,

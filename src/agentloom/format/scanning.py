@@ -10,6 +10,8 @@ from agentloom.format.fields import Broken, Entry
 from agentloom.format.lines import BLOB_START, ENTRY_START, foreign, read_blob, read_entry
 from agentloom.format.rules import Rules
 
+__all__ = ["Fault", "Scan", "scan"]
+
 
 @dataclass(slots=True)
 class Fault:
