@@ -27,7 +27,14 @@ def record(path: Path, turns: int) -> list[Message]:
         def write(kind: str, request: object, outcome: object, new: object) -> None:
             nonlocal count
             count += 1
-            line = {"i": count, "k": kind, "h": _digest(request), "in": new, "out": outcome, "t": time.time_ns()}
+            line = {
+                "i": count,
+                "k": kind,
+                "h": _digest(request),
+                "in": new,
+                "out": outcome,
+                "t": time.time_ns(),
+            }
             file.write(orjson.dumps(line) + b"\n")
 
         def ask(messages: list[Message]) -> Message:
@@ -57,4 +64,5 @@ def replay(path: Path, turns: int) -> list[Message]:
                 raise ValueError(f"call {line['i']} differs")
             return line["out"]
 
-        return workload.loop(lambda messages: answer({"messages": messages}), lambda q, n: answer({"q": q, "n": n}), turns)
+        model = lambda messages: answer({"messages": messages})  # noqa: E731
+        return workload.loop(model, lambda q, n: answer({"q": q, "n": n}), turns)

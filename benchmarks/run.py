@@ -150,7 +150,13 @@ def report(times: Mapping[str, list[float]], size: Mapping[str, float], turns: i
     failed = [name for name, bound in BOUNDS.items() if size[name] > bound]
     if size["requests_rebuilt"] != size["requests"]:
         failed.append("requests_rebuilt")
-    return {"turns": turns, "python": sys.version.split()[0], "times": rows, "size": dict(size), "failed": failed}
+    return {
+        "turns": turns,
+        "python": sys.version.split()[0],
+        "times": rows,
+        "size": dict(size),
+        "failed": failed,
+    }
 
 
 def show(result: Mapping[str, Any]) -> str:
@@ -166,7 +172,9 @@ def show(result: Mapping[str, Any]) -> str:
     lines.append(f"file {size['raw_bytes']:,.0f} bytes raw (bound {BOUNDS['raw_bytes']:,})")
     lines.append(f"     {size['zst_bytes']:,.0f} bytes as .loom.zst (bound {BOUNDS['zst_bytes']:,})")
     lines.append(f"     {size['growth']:.2f}x for 4x turns (bound {BOUNDS['growth']})")
-    lines.append(f"     {size['requests_rebuilt']:.0f} of {size['requests']:.0f} requests rebuilt byte for byte")
+    lines.append(
+        f"     {size['requests_rebuilt']:.0f} of {size['requests']:.0f} requests rebuilt byte for byte"
+    )
     lines.append("FAILED: " + ", ".join(result["failed"]) if result["failed"] else "all bounds hold")
     return "\n".join(lines)
 

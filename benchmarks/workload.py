@@ -43,7 +43,11 @@ def model(messages: list[Message]) -> Message:
     cached = _cache.get(("model", turn))
     if cached is None:
         arguments = json.dumps({"q": f"k{turn}", "n": turn})
-        call = {"id": f"call_{turn}", "type": "function", "function": {"name": "lookup", "arguments": arguments}}
+        call = {
+            "id": f"call_{turn}",
+            "type": "function",
+            "function": {"name": "lookup", "arguments": arguments},
+        }
         message = {"role": "assistant", "content": text(f"m{turn}", 780), "tool_calls": [call]}
         cached = _cache["model", turn] = json.dumps(message)
     answer: Message = json.loads(cached)

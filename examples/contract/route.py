@@ -1,6 +1,6 @@
 """The smallest workflow: a model step, a deterministic step, a model step of another provider.
 
-    OPENAI_BASE_URL=... ANTHROPIC_BASE_URL=... python route.py "I was charged twice"
+OPENAI_BASE_URL=... ANTHROPIC_BASE_URL=... python route.py "I was charged twice"
 """
 
 import sys

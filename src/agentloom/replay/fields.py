@@ -33,7 +33,7 @@ _JSON_TEXT = 2000  # longer strings are cut in to_json
 _PARAMETERS = frozenset(
     """model temperature top_p top_k seed response_format tool_choice max_tokens max_completion_tokens
     max_output_tokens stop n frequency_penalty presence_penalty logprobs top_logprobs reasoning reasoning_effort
-    stream stream_options parallel_tool_calls""".split()  # noqa: SIM905 - thirty quoted words read worse
+    stream stream_options parallel_tool_calls""".split()
 )
 
 
