@@ -53,7 +53,7 @@ def outcome_words(kind: str, status: str | None, tree: Tree, width: int = 32) ->
     if isinstance(tree, str):
         return clip(one_line(tree[: width + 1]), width)
     if isinstance(tree, list) and len(show(tree, 1000)) > width:
-        return f"{len(tree):,} items"
+        return f"{len(tree):,} item" + ("" if len(tree) == 1 else "s")
     return show(tree, width)
 
 
