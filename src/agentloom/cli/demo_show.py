@@ -185,7 +185,7 @@ class Page:
 
     def verify(self, checked: Checked, head: str) -> None:
         """What verify says of the trace, of one changed byte, of a rewritten chain."""
-        self._title(6, "Alter the record, and verify says so, given a head kept elsewhere")
+        self._title(6, "Alter the record, and verify notices")
         self.facts["verify"] = {
             "head": head,
             "original": asdict(checked.original),
