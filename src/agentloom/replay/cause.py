@@ -139,7 +139,8 @@ def find_cause(
 def _revisions(recorded: CodeFacts, now: CodeFacts) -> str:
     if not recorded.revision:
         return ""
-    return f"{recorded.revision}..{now.revision or 'working tree'}"
+    committed = now.revision and now.revision != recorded.revision
+    return f"{recorded.revision}..{now.revision if committed else 'working tree'}"
 
 
 def _leak(differences: Sequence[Difference]) -> tuple[Leak | None, str | None]:
