@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentloom.adapters import local
+from agentloom.adapters.models import ModelBackend
+from agentloom.adapters.models_clients import close_all
 from agentloom.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -97,6 +100,21 @@ def test_answers_name_the_model_not_the_path_of_the_file(server: local.LocalServ
 def test_a_seed_draws_the_same_tokens_again(server: local.LocalServer) -> None:
     texts = {choose(server, temperature=1.5, seed=7).choices[0].message.content for _ in range(3)}
     assert len(texts) == 1, texts
+
+
+@have_model
+def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as closed:  # bound and not listening: whoever connects is refused
+        closed.bind(("127.0.0.1", 0))
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{closed.getsockname()[1]}")
+        request = {"model": "local:smollm2", "messages": ASK, "max_tokens": 3}
+        try:
+            assert ModelBackend().complete_sync(request)["model"] == local.SMOLLM2.title
+            assert asyncio.run(ModelBackend().complete(request))["model"] == local.SMOLLM2.title
+        finally:
+            close_all()
+            local.stop_shared()
 
 
 @have_model

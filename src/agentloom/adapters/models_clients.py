@@ -33,6 +33,9 @@ def _make(route: Route, prefix: str) -> Any:
     make = getattr(sdk, f"{prefix}{'OpenAI' if route.api == 'openai' else 'Anthropic'}")
     # Retries are the runtime's: an attempt that the SDK repeats by itself would be in no trace.
     options: dict[str, Any] = {"max_retries": 0, "base_url": route.base_url}
+    if route.provider == "local":  # a proxy of the environment cannot reach this machine's loopback
+        http = getattr(sdk, f"Default{prefix}HttpxClient")
+        options["http_client"] = http(trust_env=False)
     if route.bearer:
         return make(auth_token=route.api_key, **options)
     return make(api_key=route.api_key, **options)

@@ -81,7 +81,7 @@ def _environment() -> tuple[dict[str, str], str]:
     if problems := local.missing():
         return environ, f"models: no key is set, and the local model is not installed ({problems[0].message})"
     place = local.endpoint("smollm2")
-    environ |= {"OPENAI_BASE_URL": place.base_url, "OPENAI_API_KEY": place.api_key}
+    environ |= {"OPENAI_BASE_URL": place.base_url, "OPENAI_API_KEY": place.api_key, "NO_PROXY": "127.0.0.1"}
     title, size = local.SMOLLM2.title, local.SMOLLM2.parameters
     return (
         environ,
