@@ -14,12 +14,10 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import vector_damage
-import vector_traces
-import worked_example
-from vector_maker import Vector
+from spec import vector_damage, vector_traces, worked_example
+from spec.vector_maker import Vector
 
 SPEC = Path(__file__).parent
 DOCUMENT = SPEC.parent / "docs" / "trace-format.md"

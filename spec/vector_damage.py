@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vector_maker import (
+from agentloom.format.digests import blob_id
+from spec.vector_maker import (
     Maker,
     Vector,
     blob_line,
@@ -17,9 +18,7 @@ from vector_maker import (
     rechained,
     small,
 )
-from vector_traces import erase, merkle_root
-
-from agentloom.format.digests import blob_id
+from spec.vector_traces import erase, merkle_root
 
 SALT = bytes(range(16))
 ID = b"0" * 64

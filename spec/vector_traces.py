@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from vector_maker import (
+from agentloom.format.merkle import Tree as Merkle
+from agentloom.format.values import Tree
+from spec.vector_maker import (
     Maker,
     Vector,
     edited,
@@ -17,10 +19,7 @@ from vector_maker import (
     rechained,
     small,
 )
-from worked_example import data as worked_example
-
-from agentloom.format.merkle import Tree as Merkle
-from agentloom.format.values import Tree
+from spec.worked_example import data as worked_example
 
 
 def vectors() -> list[Vector]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from vector_maker import Maker, lines
+from spec.vector_maker import Maker, lines
 
 REQUEST = '{"args":[812],"rate":1.0}'
 

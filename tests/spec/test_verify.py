@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import verify
-from vector_maker import Maker, finished, head_of, join, lines, small
 
 from agentloom.format.journal import Verdict, check
+from spec import verify
+from spec.vector_maker import Maker, finished, head_of, join, lines, small
 
 PROGRAM = Path(verify.__file__)
 TRACE = finished()

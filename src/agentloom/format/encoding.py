@@ -127,6 +127,10 @@ class _Encoder:
         return self._nested(value, kind, path, depth)
 
     def _scalar(self, value: Any, kind: type, path: Path, depth: int) -> Tree:
+        if (
+            depth + (1 if kind is int else 4) > DEPTH
+        ):  # a zone nests four levels: {"$datetime": {"offset": [...]}}
+            raise self._refused(value, path, f"nested more than {DEPTH} levels deep")
         try:
             if kind is int:
                 return pack_int(value)
@@ -134,8 +138,6 @@ class _Encoder:
             payload = pack(value)
         except ValueError as error:
             raise self._refused(value, path, str(error)) from error
-        if depth + 4 > DEPTH:
-            raise self._refused(value, path, f"nested more than {DEPTH} levels deep")
         return {tag: payload}
 
     def _nested(self, value: Any, kind: type, path: Path, depth: int) -> Tree:

@@ -99,9 +99,9 @@ def decode_error(decode: Decode, body: dict[str, Any], types: Types) -> BaseExce
         error = RecordedError(body["type"], decode(body["message"]))
         error.args = args
     if "cause" in body:
-        error.__cause__ = decode(body["cause"])
+        BaseException.__setattr__(error, "__cause__", decode(body["cause"]))
     elif body.get("from_none"):
-        error.__suppress_context__ = True
+        BaseException.__setattr__(error, "__suppress_context__", True)
     return error
 
 
@@ -131,7 +131,7 @@ def _build(cls: type[BaseException], args: tuple[Any, ...], attrs: dict[str, Any
         return None
     with contextlib.suppress(TypeError):  # a subclass with arguments of its own: its attributes are set below
         builtin.__init__(error, *args)
-    error.args = args
+    BaseException.__setattr__(error, "args", args)
     slots = {name for base, names in _SLOTS if isinstance(error, base) for name in names}
     for name, item in attrs.items():
         if name in slots:

@@ -50,9 +50,10 @@ def pack_int(value: int) -> Tree:
     """An integer of any size. The decimal module converts without Python's limit on digits, and fast."""
     if INT_MIN <= value <= INT_MAX:
         return value
-    if value.bit_length() > INT_BITS:
+    digits = str(Decimal(value)) if value.bit_length() <= INT_BITS else ""
+    if not 0 < len(digits.removeprefix("-")) <= INT_DIGITS:
         raise ValueError(f"an integer of more than {INT_DIGITS} digits")
-    return {"$int": str(Decimal(value))}
+    return {"$int": digits}
 
 
 def unpack_int(payload: Any) -> int:

@@ -1,0 +1,156 @@
+"""JSON text: exact, canonical and strict."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentloom.errors import FormatError, ValueRefused
+from agentloom.format import canonical as module
+from agentloom.format.canonical import canonical, dump, float_text, load
+from agentloom.format.limits import LINE_DEPTH
+from tests.format.strategies import STEADY, same, trees
+
+
+@STEADY
+@given(trees)
+def test_text_reads_back_exactly(tree: Any) -> None:
+    assert same(load(dump(tree)), tree)
+    assert json.loads(dump(tree)) == tree
+
+
+@STEADY
+@given(trees)
+def test_the_canonical_form_is_the_same_with_and_without_orjson(tree: Any) -> None:
+    assert module._write(tree).encode() == canonical(tree)
+
+
+@STEADY
+@given(st.dictionaries(st.text(max_size=5), st.integers(0, 9), max_size=6), st.randoms(use_true_random=False))
+def test_order_of_members_does_not_matter(mapping: dict[str, int], random: Any) -> None:
+    items = list(mapping.items())
+    random.shuffle(items)
+    assert canonical(dict(items)) == canonical(mapping)  # type: ignore[arg-type]
+    names = list(json.loads(canonical(mapping)))  # type: ignore[arg-type]
+    assert names == sorted(mapping)
+
+
+def test_order_of_map_pairs_does_not_matter() -> None:
+    one = {"x": {"$map": [[2, "b"], [{"$tuple": [1, 2]}, "a"], ["$", 0]]}}
+    two = {"x": {"$map": [["$", 0], [2, "b"], [{"$tuple": [1, 2]}, "a"]]}}
+    assert canonical(one) == canonical(two)  # type: ignore[arg-type]
+    assert dump(one) != dump(two)  # type: ignore[arg-type]
+
+
+def test_numbers_that_are_equal_in_python_differ() -> None:
+    forms = {canonical([item]) for item in (1, 1.0, True, "1")}
+    assert len(forms) == 4
+    assert canonical(0.0) != canonical(-0.0)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (1.0, "1.0"),
+        (100.0, "100.0"),
+        (12.5, "12.5"),
+        (0.1, "0.1"),
+        (1e-4, "0.0001"),
+        (1e-5, "0.00001"),
+        (1.5e-5, "0.000015"),
+        (1e-6, "1e-6"),
+        (1.5e-7, "1.5e-7"),
+        (1e15, "1000000000000000.0"),
+        (9007199254740993.0, "9007199254740992.0"),
+        (1e16, "1e+16"),
+        (-1.2345678901234568e17, "-1.2345678901234568e+17"),
+        (5e-324, "5e-324"),
+        (1.7976931348623157e308, "1.7976931348623157e+308"),
+    ],
+)
+def test_floats_have_one_text(number: float, text: str) -> None:
+    assert float_text(number) == text
+    assert canonical(number) == text.encode()
+
+
+@STEADY
+@given(st.binary(min_size=8, max_size=8).map(lambda raw: struct.unpack(">d", raw)[0]))
+def test_every_float_has_the_text_of_the_rule(number: float) -> None:
+    if math.isfinite(number):
+        assert canonical(number) == float_text(number).encode()
+        assert float(float_text(number)) == number
+
+
+def test_an_orjson_that_prints_otherwise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree: Any = {"b": [1e16, 1e-5, "\x7f\u2028\n\x1f"], "a": None}
+    expected = canonical(tree)
+    monkeypatch.setattr(module, "_ORJSON_IS_CANONICAL", False)
+    monkeypatch.setattr(orjson, "dumps", lambda *a, **k: pytest.fail("used"))
+    assert canonical(tree) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b'{"a":1,"a":2}', "json.duplicate"),
+        (b'[{"x":{"a":1,"b":2,"a":1}}]', "json.duplicate"),
+        (b"[NaN]", "json.syntax"),
+        (b"[Infinity]", "json.syntax"),
+        (b"[1180591620717411303424]", "json.number"),
+        (b"18446744073709551616", "json.number"),
+        (b"-9223372036854775809", "json.number"),
+        (b"[1e999]", "json.syntax"),
+        (b'"\\ud800"', "json.syntax"),
+        (b'"\xed\xa0\x80"', "json.syntax"),
+        (b'"\xff"', "json.syntax"),
+        (b"", "json.syntax"),
+        (b"\xef\xbb\xbf1", "json.syntax"),
+        (b"01", "json.syntax"),
+        (b"[1,]", "json.syntax"),
+        (b"[" * (LINE_DEPTH + 1) + b"]" * (LINE_DEPTH + 1), "json.depth"),
+        (b"[" * 900 + b"]" * 900, "json.depth"),
+        (b"[" * 100_000 + b"]" * 100_000, "json.syntax"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, bytes) else value,
+)
+def test_strict_reading(text: bytes, code: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        load(text)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        (b' { "a" : [ 1 , 2.50 ] } ', {"a": [1, 2.5]}),
+        (b'"\\u0041\\/"', "A/"),
+        (b"1E5", 100000.0),
+        (b"18446744073709551615", 2**64 - 1),
+        (b"-9223372036854775808", -(2**63)),
+        (b"[" * LINE_DEPTH + b"]" * LINE_DEPTH, None),
+    ],
+)
+def test_other_spellings_are_read(text: bytes, tree: Any) -> None:
+    found = load(text)
+    assert tree is None or same(found, tree)
+
+
+@pytest.mark.parametrize(
+    "tree", [math.nan, [math.inf], {"a": [-math.inf]}, object(), {1: 2}, {1}, 2**64, "\ud800"]
+)
+def test_what_is_no_tree_is_refused(tree: Any) -> None:
+    with pytest.raises(ValueRefused):
+        dump(tree)
+
+
+def test_null_is_not_taken_for_nan() -> None:
+    assert dump([None, "null"]) == b'[null,"null"]'

@@ -1,0 +1,116 @@
+"""Call ids and run ids: one text for one thing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentloom.errors import FormatError
+from agentloom.format import callids, runids
+from spec import verify
+from tests.format.strategies import STEADY
+
+names = st.text(st.characters(codec=None), min_size=1, max_size=8)
+
+
+@STEADY
+@given(
+    st.lists(st.tuples(names, st.none() | st.integers(0, 10**6)), min_size=1, max_size=4),
+    st.integers(0, 99),
+    st.integers(1, 9),
+)
+def test_a_call_id_reads_back(path: list[tuple[str, int | None]], counter: int, attempt: int) -> None:
+    text = ""
+    for name, index in path:
+        text = callids.join(text, name, index)
+    call = callids.build(text, counter, attempt)
+    found = callids.parse(call)
+    assert [(part.name, part.index) for part in found.path] == path
+    assert (found.counter, found.attempt, str(found)) == (counter, attempt, call)
+    assert found.logical == callids.build(text, counter)
+    assert verify.is_call(call)
+
+
+def test_the_example() -> None:
+    found = callids.parse("root/support/task[1]#3~2")
+    assert (found.path[2].index, found.counter, found.attempt) == (1, 3, 2)
+    assert found.logical == "root/support/task[1]#3"
+    assert callids.segment("ask user", 0) == "ask%20user[0]"
+    assert callids.escape("f\u00fcr/#~[]%") == "f%C3%BCr%2F%23%7E%5B%5D%25"
+
+
+NO_CALL_IDS = [
+    "",
+    "root",
+    "#0",
+    "root#",
+    "root#00",
+    "root#-1",
+    "root#0~1",
+    "root#0~0",
+    "root#0~02",
+    "/root#0",
+]
+NO_CALL_IDS += [
+    "root/#0",
+    "root[]#0",
+    "root[01]#0",
+    "a b#0",
+    "root%2f#0",
+    "root%41#0",
+    "root%FF#0",
+    "root%2#0",
+]
+NO_CALL_IDS += ["root#0 ", "r\u00f6#0", "root#\u0661", "root\n#0"]
+NO_RUN_IDS = [
+    "",
+    "7f3a",
+    "01HF7YAT000000000000000000",
+    "81hf7yat000000000000000000",
+    "01hf7yat00000000000000000i",
+]
+
+
+@pytest.mark.parametrize("text", NO_CALL_IDS)
+def test_what_is_no_call_id(text: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        callids.parse(text)
+    assert caught.value.code == "callid.syntax"
+    try:
+        assert not verify.is_call(text)
+    except UnicodeDecodeError:
+        assert "%FF" in text
+
+
+def test_an_empty_name_is_refused() -> None:
+    with pytest.raises(FormatError):
+        callids.escape("")
+
+
+@STEADY
+@given(st.integers(0, 2**48 - 1), st.integers(0, 2**48 - 1), st.binary(min_size=10, max_size=10))
+def test_run_ids_sort_by_time(first: int, second: int, random: bytes) -> None:
+    one, two = runids.new_run_id(first, random), runids.new_run_id(second, random)
+    assert (one < two) == (first < second)
+    assert runids.is_run_id(one)
+    assert len(one) == 26
+    assert runids.milliseconds(one) == first
+    assert verify.RUN.fullmatch(one)
+
+
+def test_a_known_run_id() -> None:
+    assert runids.new_run_id(1_700_000_000_000, bytes(10)) == "01hf7yat000000000000000000"
+
+
+@pytest.mark.parametrize("text", NO_RUN_IDS)
+def test_what_is_no_run_id(text: str) -> None:
+    assert not runids.is_run_id(text)
+    with pytest.raises(FormatError):
+        runids.milliseconds(text)
+
+
+@pytest.mark.parametrize(("ms", "random"), [(-1, bytes(10)), (2**48, bytes(10)), (0, bytes(9))])
+def test_run_ids_need_their_parts(ms: int, random: bytes) -> None:
+    with pytest.raises(FormatError):
+        runids.new_run_id(ms, random)

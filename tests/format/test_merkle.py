@@ -1,0 +1,54 @@
+"""The Merkle tree: the same root however it is computed, and proofs that hold for one entry only."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+
+from agentloom.format import merkle
+from spec import verify
+
+DIGESTS = [sha256(bytes([n])).hexdigest() for n in range(70)]
+
+
+def root(count: int) -> str:
+    tree = merkle.Tree()
+    for digest in DIGESTS[:count]:
+        tree.add(digest)
+    return tree.root()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 70])
+def test_roots_and_proofs(count: int) -> None:
+    found = root(count)
+    assert found == verify.merkle_root(DIGESTS[:count])
+    for index in range(count):
+        path = merkle.proof(DIGESTS[:count], index)
+        assert len(path) <= (count - 1).bit_length()
+        assert merkle.verify(DIGESTS[index], index, count, path, found)
+        assert not merkle.verify(DIGESTS[index - 1], index, count, path, found) or count == 1
+        assert not merkle.verify(DIGESTS[index], (index + 1) % count, count, path, found) or count == 1
+        assert not merkle.verify(DIGESTS[index], index, count + 1, [*path, found], found)
+        if path:
+            assert not merkle.verify(DIGESTS[index], index, count, path[:-1], found)
+            assert not merkle.verify(DIGESTS[index], index, count, [*path, path[0]], found)
+
+
+def test_two_entries_by_hand() -> None:
+    def sha(prefix: bytes, data: bytes) -> bytes:
+        return sha256(b"agentloom/v1/" + prefix + b"\x00" + data).digest()
+
+    left, right = (sha(b"leaf", bytes.fromhex(digest)) for digest in DIGESTS[:2])
+    assert root(2) == sha(b"node", left + right).hex()
+
+
+def test_roots_differ() -> None:
+    assert len({root(count) for count in range(1, 70)}) == 69
+
+
+def test_of_nothing_and_outside() -> None:
+    assert merkle.Tree().root() == sha256(b"").hexdigest()
+    with pytest.raises(IndexError):
+        merkle.proof(DIGESTS[:3], 3)
+    assert not merkle.verify(DIGESTS[0], 3, 3, [], root(3))
