@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +41,9 @@ class Scripts:
         path.write_text(textwrap.dedent(text), encoding="utf-8")
         return path
 
-    def call(self, *args: str, given: str = "", cwd: Path | None = None, **env: str) -> Done:
+    def call(
+        self, *args: str, given: str = "", cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> Done:
         command = [sys.executable, "-m", "agentloom", "--store", str(self.store), *args]
         done = subprocess.run(
             command,
@@ -50,16 +53,16 @@ class Scripts:
             timeout=60,
             check=False,
             cwd=cwd or self.folder,
-            env=clean() | env,
+            env=clean() | dict(env or {}),
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def run(self, text: str, *args: str, given: str = "", **env: str) -> Done:
+    def run(self, text: str, *args: str, given: str = "", env: Mapping[str, str] | None = None) -> Done:
         """Record a script given as text."""
-        return self.call("run", str(self.write(text)), "--", *args, given=given, **env)
+        return self.call("run", str(self.write(text)), "--", *args, given=given, env=env)
 
-    def replay(self, *args: str, cwd: Path | None = None, **env: str) -> Done:
-        return self.call("replay", "last", *args, cwd=cwd, **env)
+    def replay(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
+        return self.call("replay", "last", *args, cwd=cwd, env=env)
 
     def recording(self) -> Recording:
         store = open_store(self.store)

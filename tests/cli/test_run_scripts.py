@@ -94,8 +94,8 @@ def test_what_is_typed_is_recorded(scripts: Scripts) -> None:
 
 
 def test_the_hash_seed_is_pinned_and_comes_back(scripts: Scripts) -> None:
-    done = scripts.run("print({str(n) for n in range(50)})", PYTHONHASHSEED="17")
-    again = scripts.replay(PYTHONHASHSEED="4")
+    done = scripts.run("print({str(n) for n in range(50)})", env={"PYTHONHASHSEED": "17"})
+    again = scripts.replay(env={"PYTHONHASHSEED": "4"})
     assert again.code == 0, again.all
     assert again.out.startswith(done.out)
     assert (scripts.recording().payload("env") or {})["hash_seed"] == "17"  # type: ignore[index, call-overload]
@@ -114,114 +114,14 @@ def test_credentials_are_placeholders_on_replay_and_never_written(scripts: Scrip
         key = os.environ["OPENAI_API_KEY"]
         print(bool(key), os.environ["OPENAI_BASE_URL"], "EXTRA_TOKEN" in os.environ)
         """
-    done = scripts.run(text, OPENAI_API_KEY=secret, OPENAI_BASE_URL="http://me:pw@localhost:1/v1")
+    done = scripts.run(text, env={"OPENAI_API_KEY": secret, "OPENAI_BASE_URL": "http://me:pw@localhost:1/v1"})
     assert done.out == "True http://me:pw@localhost:1/v1 False\n"
     data = b"".join(path.read_bytes() for path in scripts.store.rglob("*") if path.is_file())
     assert secret.encode() not in data
-    again = scripts.replay(EXTRA_TOKEN="new", OPENAI_BASE_URL="http://other/v1")
+    again = scripts.replay(env={"EXTRA_TOKEN": "new", "OPENAI_BASE_URL": "http://other/v1"})
     # The user and password of the URL are the one thing that differs: they are not kept.
     assert "http://localhost:1/v1 False" in again.out
     assert again.code == 3
-
-
-REFUSED = {
-    "file": ('open("out.txt", "w").write("x")', "writes out.txt"),
-    "process": ('__import__("subprocess").run(["true"])', "starts process true"),
-    "network": ('__import__("socket").socket(type=2).connect(("127.0.0.1", 9))', "connects to 127.0.0.1:9"),
-}
-
-
-@pytest.mark.parametrize("effect", list(REFUSED))
-def test_an_effect_of_plain_code_is_noted_and_on_replay_refused(scripts: Scripts, effect: str) -> None:
-    code, words = REFUSED[effect]
-    text = f"""
-import os
-def save():
-    {code}
-try:
-    save()
-except:
-    print("swallowed")
-print("done")
-"""
-    done = scripts.run(text)
-    assert done.code == 0
-    assert done.out.startswith("done\n"), done.all
-    assert f"{words} (agent.py:4 save)" in done.err
-    (scripts.folder / "out.txt").unlink(missing_ok=True)
-    before = sorted(path.name for path in scripts.folder.iterdir())
-    again = scripts.replay()
-    assert again.code == 3, again.all
-    assert "agent.py:4" in again.out
-    assert words in again.out
-    assert sorted(path.name for path in scripts.folder.iterdir()) == before
-
-
-def test_harmless_things_are_not_refused(scripts: Scripts) -> None:
-    (scripts.folder / "policy.txt").write_text("be kind")
-    done = scripts.run(
-        """
-        import os, sqlite3, socket, json, tempfile
-        connection = sqlite3.connect(":memory:")
-        print(connection.execute("select 1").fetchone(), open("policy.txt").read())
-        open(os.devnull, "w").close()
-        connection.close()
-        """
-    )
-    assert "reads policy.txt (agent.py:4 <module>)" in done.err
-    again = scripts.replay()
-    assert again.code == 0, again.all
-    assert "not recorded, read as it is now: reads policy.txt (agent.py:4 <module>)" in again.out
-
-
-def test_a_program_that_swallows_everything_is_stopped_with_its_verdict(scripts: Scripts) -> None:
-    text = """
-        import itertools, sys
-        def work():
-            if "FILE" in open("mode.txt").read():
-                open("out.txt", "w").close()
-        for n in itertools.count():
-            try:
-                work()
-            except BaseException:
-                continue
-            break
-        """
-    (scripts.folder / "mode.txt").write_text("plain")
-    assert scripts.run(text).code == 0
-    (scripts.folder / "mode.txt").write_text("FILE")
-    again = scripts.replay("--json")
-    assert again.code == 3, again.all
-    assert json.loads(again.out)["verdict"] == "diverged"
-
-
-def test_changed_output_is_a_divergence_with_the_change_named(scripts: Scripts) -> None:
-    scripts.run("GREETING = 'hello'\nprint(GREETING)")
-    scripts.write("GREETING = 'goodbye'\nprint(GREETING)")
-    again = scripts.replay()
-    assert again.code == 3
-    assert "DIVERGED  output" in again.out
-    assert "GREETING" in again.out
-    kept = scripts.replay("--at", "recorded")
-    assert kept.code == 0, kept.all
-    assert kept.out.startswith("hello\n")
-
-
-def test_at_a_revision(scripts: Scripts) -> None:
-    def git(*arguments: str) -> None:
-        command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
-        subprocess.run(command, cwd=scripts.folder, check=True, capture_output=True)
-
-    scripts.write("print('hello')")
-    git("init", "-q")
-    git("add", "agent.py")
-    git("commit", "-qm", "first")
-    scripts.run("print('hello')")
-    scripts.write("print('goodbye')")
-    assert scripts.replay().code == 3
-    again = scripts.replay("--at", "HEAD")
-    assert again.code == 0, again.all
-    assert scripts.replay("--at", "nonsense").code == 1
 
 
 def test_json(scripts: Scripts) -> None:

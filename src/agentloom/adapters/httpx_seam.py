@@ -7,15 +7,16 @@ response from what was written, live and on replay alike. On replay no transport
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.httpx_transports import Classified, Classify, Exchange, transports
 from agentloom.errors import NotSupported
-from agentloom.runtime.scope import current
+from agentloom.runtime.scope import current, outside
 
-__all__ = ["MODULES", "install", "observe", "parked"]
+__all__ = ["MODULES", "close_outside", "install", "observe"]
 
 MODULES = ("httpx2", "httpx")
 """The HTTP libraries that have this seam."""
@@ -23,15 +24,7 @@ MODULES = ("httpx2", "httpx")
 
 _classifiers: list[Classify] = []
 _observers: list[Callable[[Exchange], None]] = []
-_parked: list[Any] = []
-
-
-def parked() -> list[Any]:
-    """Async transports whose clients were closed inside a run; the caller closes them where they live (the list is
-    emptied). Their sockets belong to the loop that performs host work, not to the run's own."""
-    found = _parked.copy()
-    _parked.clear()
-    return found
+_closing: set[asyncio.Task[None]] = set()
 
 
 def observe(observer: Callable[[Exchange], None]) -> None:
@@ -84,12 +77,52 @@ def _patch_client(cls: Any, wrap: Callable[[Any], Any]) -> None:
 
 def _patch_close(module: Any) -> None:
     """Closing an async client in a run must not touch sockets that belong to the loop outside it."""
-    original = module.AsyncHTTPTransport.aclose
+    cls = module.AsyncHTTPTransport
+    handle, close, leave = cls.handle_async_request, cls.aclose, cls.__aexit__
+
+    async def handle_async_request(self: Any, request: Any) -> Any:
+        self.agentloom_home = asyncio.get_running_loop()
+        return await handle(self, request)
 
     async def aclose(self: Any) -> None:
         if current() is None:
-            await original(self)
+            await close(self)
         else:
-            _parked.append(self)
+            close_outside(self, close)
 
-    module.AsyncHTTPTransport.aclose = aclose
+    async def aexit(self: Any, *exc: Any) -> None:
+        if current() is None:
+            await leave(self, *exc)
+        else:
+            close_outside(self, close)
+
+    cls.handle_async_request = handle_async_request
+    cls.aclose = aclose
+    cls.__aexit__ = aexit
+
+
+class _Closing(asyncio.Task[None]):
+    """Cannot be cancelled: a loop that ends right after the run waits for it, and the connection is closed."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Does nothing."""
+        del msg
+        return False
+
+
+def close_outside(transport: Any, close: Callable[[Any], Coroutine[Any, Any, None]] | None = None) -> None:
+    """Close an async transport in the loop where its connections live, without waiting. One that was never used
+    (always so on replay) has none."""
+    home: asyncio.AbstractEventLoop | None = getattr(transport, "agentloom_home", None)
+    if home is None or home.is_closed():
+        return
+    work = (
+        close
+        if close is not None
+        else cast("Callable[[Any], Coroutine[Any, Any, None]]", transport.__class__.aclose)
+    )
+
+    context = outside()
+    task = context.run(lambda: _Closing(work(transport), loop=home, context=context))
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)

@@ -127,159 +127,199 @@ def _clean(error: BaseException) -> BaseException:
 
 
 def transports(module: Any, classify: Classify) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """The two recording transports, as classes of ``module``."""
+    """Makers of the two recording transports for clients of ``module``: each wraps a client's own transport."""
+    seam = _Seam(
+        module,
+        classify,
+        _derived("BlockingStream", _BlockingStream, module.SyncByteStream),
+        _derived("AwaitedStream", _AwaitedStream, module.AsyncByteStream),
+    )
+    blocking = _derived("Blocking", _Blocking, module.BaseTransport)
+    awaited = _derived("Awaited", _Awaited, module.AsyncBaseTransport)
+    return (lambda inner: blocking(seam, inner)), (lambda inner: awaited(seam, inner))
 
-    class Blocking(module.BaseTransport):  # type: ignore[misc]
-        def __init__(self, inner: Any) -> None:
-            self.inner = inner
 
-        def handle_request(self, request: Any) -> Any:
-            exchange = _exchange(request, request.read())
-            found = _classified(exchange, classify)
+def _derived(name: str, part: type, base: Any) -> Any:
+    """``part`` as a subclass of the library's own base class, which the library checks for."""
+    return type(name, (part, base), {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Seam:
+    """One HTTP library: its module, who classifies its requests, its stream classes."""
+
+    module: Any
+    classify: Classify
+    blocking_stream: Any
+    awaited_stream: Any
+
+
+class _Blocking:
+    """The transport of sync clients."""
+
+    def __init__(self, seam: _Seam, inner: Any) -> None:
+        self._seam = seam
+        self._inner = inner
+
+    def handle_request(self, request: Any) -> Any:
+        module = self._seam.module
+        exchange = _exchange(request, request.read())
+        found = _classified(exchange, self._seam.classify)
+        try:
+            if exchange.streamed:
+                return self._stream(request, found)
+            value = cast("dict[str, Any]", call_inline(found.spec, lambda _: self._perform(request, found)))
+        except module.RequestError as error:
+            error.request = request
+            raise
+        return _rebuilt(module, value, request, content=body_bytes(value))
+
+    def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
+        with doing(Work("http")):
             try:
-                if exchange.streamed:
-                    return self._stream(request, found)
-                value = cast(
-                    "dict[str, Any]", call_inline(found.spec, lambda _: self._perform(request, found))
-                )
-            except module.RequestError as error:
-                error.request = request
-                raise
-            return _rebuilt(module, value, request, content=body_bytes(value))
-
-        def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
-            with doing(Work("http")):
+                response = self._inner.handle_request(request)
                 try:
-                    response = self.inner.handle_request(request)
-                    try:
-                        response.request = request
-                        return _whole(response, response.read(), found)
-                    finally:
-                        response.close()
-                except module.RequestError as error:
-                    raise _clean(error) from None
+                    response.request = request
+                    return _whole(response, response.read(), found)
+                finally:
+                    response.close()
+            except self._seam.module.RequestError as error:
+                raise _clean(error) from None
 
-        def _stream(self, request: Any, found: Classified) -> Any:
-            stream = open_inline(found.spec, lambda _: _Marked(self._events(request)))
-            head = cast("dict[str, Any]", next(stream))
-            return _rebuilt(module, head, request, stream=BlockingStream(stream, request))
+    def _stream(self, request: Any, found: Classified) -> Any:
+        stream = open_inline(found.spec, lambda _: _Marked(self._events(request)))
+        head = cast("dict[str, Any]", next(stream))
+        body = self._seam.blocking_stream(self._seam.module, stream, request)
+        return _rebuilt(self._seam.module, head, request, stream=body)
 
-        def _events(self, request: Any) -> Iterator[object]:
+    def _events(self, request: Any) -> Iterator[object]:
+        try:
+            response = self._inner.handle_request(request)
             try:
-                response = self.inner.handle_request(request)
+                response.request = request
+                yield _head(response)
+                if not _is_events(response):
+                    yield {"body": body_fields(response.headers.get("content-type"), response.read())}
+                    return
+                reader = EventReader()
+                for data in response.iter_bytes():
+                    for event in reader.feed(data):
+                        yield event
+                        if _is_done(event):
+                            return
+            finally:
+                response.close()
+        except self._seam.module.RequestError as error:
+            raise _clean(error) from None
+
+
+class _BlockingStream:
+    """The body of a streamed answer for a sync client: the bytes of each recorded chunk as it is delivered."""
+
+    def __init__(self, module: Any, stream: Any, request: Any) -> None:
+        self._module = module
+        self._stream = stream
+        self._request = request
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for event in self._stream:
+                if _is_done(event):
+                    for _ in self._stream:  # the last event: the call has ended, it was not left early
+                        pass
+                yield _piece(event)
+        except self._module.RequestError as error:
+            error.request = self._request
+            raise
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _Awaited:
+    """The transport of async clients."""
+
+    def __init__(self, seam: _Seam, inner: Any) -> None:
+        self._seam = seam
+        self._inner = inner
+
+    async def handle_async_request(self, request: Any) -> Any:
+        module = self._seam.module
+        exchange = _exchange(request, await request.aread())
+        found = _classified(exchange, self._seam.classify)
+        try:
+            if exchange.streamed:
+                return await self._stream(request, found)
+            value = cast(
+                "dict[str, Any]", await call_async(found.spec, lambda _: self._perform(request, found))
+            )
+        except module.RequestError as error:
+            error.request = request
+            raise
+        return _rebuilt(module, value, request, content=body_bytes(value))
+
+    async def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
+        with doing(Work("http")):
+            try:
+                response = await self._inner.handle_async_request(request)
+                try:
+                    response.request = request
+                    return _whole(response, await response.aread(), found)
+                finally:
+                    await response.aclose()
+            except self._seam.module.RequestError as error:
+                raise _clean(error) from None
+
+    async def _stream(self, request: Any, found: Classified) -> Any:
+        stream = open_async(found.spec, lambda _: self._events(request))
+        head = cast("dict[str, Any]", await anext(stream))
+        body = self._seam.awaited_stream(self._seam.module, stream, request)
+        return _rebuilt(self._seam.module, head, request, stream=body)
+
+    async def _events(self, request: Any) -> AsyncIterator[object]:
+        with doing(Work("http")):
+            try:
+                response = await self._inner.handle_async_request(request)
                 try:
                     response.request = request
                     yield _head(response)
                     if not _is_events(response):
-                        yield {"body": body_fields(response.headers.get("content-type"), response.read())}
+                        data = await response.aread()
+                        yield {"body": body_fields(response.headers.get("content-type"), data)}
                         return
                     reader = EventReader()
-                    for data in response.iter_bytes():
+                    async for data in response.aiter_bytes():
                         for event in reader.feed(data):
                             yield event
                             if _is_done(event):
                                 return
                 finally:
-                    response.close()
-            except module.RequestError as error:
+                    await response.aclose()
+            except self._seam.module.RequestError as error:
                 raise _clean(error) from None
 
-    class BlockingStream(module.SyncByteStream):  # type: ignore[misc]
-        def __init__(self, stream: Any, request: Any) -> None:
-            self.stream = stream
-            self.request = request
 
-        def __iter__(self) -> Iterator[bytes]:
-            try:
-                for event in self.stream:
-                    if _is_done(event):
-                        for _ in self.stream:  # the last event: the call has ended, not been left early
-                            pass
-                    yield _piece(event)
-            except module.RequestError as error:
-                error.request = self.request
-                raise
+class _AwaitedStream:
+    """As ``_BlockingStream``, for an async client."""
 
-        def close(self) -> None:
-            self.stream.close()
+    def __init__(self, module: Any, stream: Any, request: Any) -> None:
+        self._module = module
+        self._stream = stream
+        self._request = request
 
-    class Awaited(module.AsyncBaseTransport):  # type: ignore[misc]
-        def __init__(self, inner: Any) -> None:
-            self.inner = inner
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for event in self._stream:
+                if _is_done(event):
+                    async for _ in self._stream:
+                        pass
+                yield _piece(event)
+        except self._module.RequestError as error:
+            error.request = self._request
+            raise
 
-        async def handle_async_request(self, request: Any) -> Any:
-            exchange = _exchange(request, await request.aread())
-            found = _classified(exchange, classify)
-            try:
-                if exchange.streamed:
-                    return await self._stream(request, found)
-                value = cast(
-                    "dict[str, Any]", await call_async(found.spec, lambda _: self._perform(request, found))
-                )
-            except module.RequestError as error:
-                error.request = request
-                raise
-            return _rebuilt(module, value, request, content=body_bytes(value))
-
-        async def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
-            with doing(Work("http")):
-                try:
-                    response = await self.inner.handle_async_request(request)
-                    try:
-                        response.request = request
-                        return _whole(response, await response.aread(), found)
-                    finally:
-                        await response.aclose()
-                except module.RequestError as error:
-                    raise _clean(error) from None
-
-        async def _stream(self, request: Any, found: Classified) -> Any:
-            stream = open_async(found.spec, lambda _: self._events(request))
-            head = cast("dict[str, Any]", await anext(stream))
-            return _rebuilt(module, head, request, stream=AwaitedStream(stream, request))
-
-        async def _events(self, request: Any) -> AsyncIterator[object]:
-            with doing(Work("http")):
-                try:
-                    response = await self.inner.handle_async_request(request)
-                    try:
-                        response.request = request
-                        yield _head(response)
-                        if not _is_events(response):
-                            data = await response.aread()
-                            yield {"body": body_fields(response.headers.get("content-type"), data)}
-                            return
-                        reader = EventReader()
-                        async for data in response.aiter_bytes():
-                            for event in reader.feed(data):
-                                yield event
-                                if _is_done(event):
-                                    return
-                    finally:
-                        await response.aclose()
-                except module.RequestError as error:
-                    raise _clean(error) from None
-
-    class AwaitedStream(module.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, stream: Any, request: Any) -> None:
-            self.stream = stream
-            self.request = request
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            try:
-                async for event in self.stream:
-                    if _is_done(event):
-                        async for _ in self.stream:
-                            pass
-                    yield _piece(event)
-            except module.RequestError as error:
-                error.request = self.request
-                raise
-
-        async def aclose(self) -> None:
-            await self.stream.aclose()
-
-    return Blocking, Awaited
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _piece(value: Mapping[str, Any]) -> bytes:

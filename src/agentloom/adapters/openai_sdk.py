@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, cast
 
+from agentloom.adapters.httpx_seam import close_outside
 from agentloom.adapters.httpx_transports import Classified, Exchange
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_async, call_inline
@@ -66,6 +67,7 @@ def install(base_client: ModuleType) -> None:
             )
     _patch_blocking(module.SyncAPIClient)
     _patch_awaited(module.AsyncAPIClient)
+    _patch_finalizer(module.AsyncHttpxClientWrapper)
     module.__agentloom__ = True
 
 
@@ -102,6 +104,20 @@ def _patch_blocking(cls: Any) -> None:
         _tell(call_inline(_spec(kwargs["retries_taken"] + 1), wait), kwargs)
 
     cls._sleep_for_retry = _sleep_for_retry
+
+
+def _patch_finalizer(cls: Any) -> None:
+    """A client that is dropped schedules its own closing on the running loop. When that happens is up to the garbage
+    collector, so in a run it must not become a task of the run."""
+    original = cls.__del__
+
+    def __del__(self: Any) -> None:  # noqa: N807 - the name is Python's
+        if current() is None:
+            original(self)
+        elif not self.is_closed:
+            close_outside(self._transport)
+
+    cls.__del__ = __del__
 
 
 def _patch_awaited(cls: Any) -> None:

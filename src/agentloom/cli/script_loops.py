@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Callable, Generator
 from typing import Any, cast
 
-from agentloom.adapters import httpx_seam
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.loop import InnerLoop
 from agentloom.runtime.scope import current
@@ -15,7 +14,7 @@ from agentloom.runtime.session import Session
 
 __all__ = ["close_outer", "inner_loops"]
 
-_CLOSING_SECONDS = 2.0
+_CLOSING_SECONDS = 1.0
 
 
 @contextlib.contextmanager
@@ -78,13 +77,12 @@ def _driven(session: Session, outer: asyncio.AbstractEventLoop | None) -> InnerL
 
 
 def close_outer(outer: asyncio.AbstractEventLoop) -> None:
-    """End the loop that performed host work: connections of closed clients, tasks left over, generators, threads."""
+    """End the loop that performed host work: connections of closed clients, tasks left over, generators."""
 
     async def end() -> None:
-        for transport in httpx_seam.parked():
-            with contextlib.suppress(Exception):  # a connection that is gone already; the script has ended
-                await transport.aclose()
         left = [task for task in asyncio.all_tasks(outer) if task is not asyncio.current_task()]
+        if left:
+            await asyncio.wait(left, timeout=_CLOSING_SECONDS)
         for task in left:
             task.cancel()
         if left:

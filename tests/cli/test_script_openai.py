@@ -27,7 +27,7 @@ def scripts(tmp_path: Path) -> Scripts:
 
 def record(scripts: Scripts, path: Path, script: Script, *args: str, options: tuple[str, ...] = ()) -> Done:
     with FakeProvider(script) as provider:
-        return scripts.call("run", *options, str(path), "--", *args, **provider.env())
+        return scripts.call("run", *options, str(path), "--", *args, env=provider.env())
 
 
 def tool_script(body: str, names: tuple[str, ...] = ("work",)) -> str:
@@ -78,7 +78,7 @@ def test_the_refund_example(scripts: Scripts, tmp_path: Path) -> None:
 
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    again = scripts.replay(cwd=elsewhere, TZ="Asia/Tokyo", LC_ALL="C", PYTHONHASHSEED="99")
+    again = scripts.replay(cwd=elsewhere, env={"TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONHASHSEED": "99"})
     assert again.code == 0, again.all
     assert again.out.startswith(done.out + "-- IDENTICAL  5/5 calls, stdout, stderr, exit code 0")
     assert again.err == "refunding 40 for order 812\n"  # printed by the tool, which did not run
@@ -108,7 +108,7 @@ def test_the_research_example(scripts: Scripts, tmp_path: Path) -> None:
     assert sorted(line.partition(":")[0] for line in done.out.splitlines()) == ["harvest", "moon", "tides"]
     assert "7 calls: 5 model, 2 tool" in done.err
     for seed in ("1", "2"):
-        again = scripts.replay(PYTHONHASHSEED=seed)
+        again = scripts.replay(env={"PYTHONHASHSEED": seed})
         assert again.code == 0, again.all
         assert again.out.startswith(done.out + "-- IDENTICAL  7/7 calls")
 
@@ -292,7 +292,7 @@ def test_an_agent_function_takes_the_same_path(scripts: Scripts) -> None:
         """
     path = scripts.write(text, "support.py")
     with FakeProvider(["fine"]) as provider:
-        done = scripts.call("run", f"{path}:support", "--", "812", "note=urgent", **provider.env())
+        done = scripts.call("run", f"{path}:support", "--", "812", "note=urgent", env=provider.env())
     assert done.code == 0, done.all
     assert json.loads(done.out) == {"number": 812, "note": "urgent", "text": "fine"}
     assert "1 call: 1 model" in done.err

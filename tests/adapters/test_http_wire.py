@@ -1,0 +1,93 @@
+"""HTTP bodies and event streams as values and back."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from agentloom.adapters.http_wire import (
+    EventReader,
+    body_bytes,
+    body_fields,
+    event_bytes,
+    kept_headers,
+    request_fields,
+)
+
+
+def read(*pieces: bytes) -> list[dict[str, Any]]:
+    reader = EventReader()
+    return [event for piece in pieces for event in reader.feed(piece)]
+
+
+STREAM = (
+    b'\xef\xbb\xbf: a comment\r\ndata: {"a": 1}\r\n\r\nevent: ping\ndata: one\ndata: two\n\n'
+    b"id: 7\rretry: 30\rdata:[1]\r\rdata: 1e3\n\ndata: caf\xc3\xa9\n\n\n\ndata: [DONE]\n\ndata: cut off"
+)
+EVENTS: list[dict[str, Any]] = [
+    {"json": {"a": 1}},
+    {"event": "ping", "data": "one\ntwo"},
+    {"id": "7", "retry": "30", "json": [1]},
+    {"data": "1e3"},
+    {"data": "café"},
+    {"data": "[DONE]"},
+]
+
+
+def test_events_of_all_line_ends_comments_and_fields() -> None:
+    assert read(STREAM) == EVENTS
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_events_do_not_depend_on_where_the_bytes_are_cut(seed: int) -> None:
+    chance = random.Random(seed)
+    cuts = sorted(chance.sample(range(1, len(STREAM)), 12))
+    pieces = [STREAM[start:end] for start, end in zip([0, *cuts], [*cuts, len(STREAM)], strict=True)]
+    assert read(*pieces) == EVENTS, f"seed {seed}, cuts {cuts}"
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_event_comes_back_from_its_own_bytes(event: dict[str, Any]) -> None:
+    assert read(event_bytes(event)) == [event]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "fields"),
+    [
+        ("application/json", b'{"a": [1, 2.0]}', {"json": {"a": [1, 2.0]}}),
+        ("application/problem+json; charset=utf-8", b"null", {"json": None}),
+        ("application/json", b"not json", {"text": "not json"}),
+        ("text/html", "é".encode(), {"text": "é"}),
+        ("image/png", b"\x89PNG", {"bytes": b"\x89PNG"}),
+        (None, b"", {}),
+    ],
+)
+def test_bodies(content_type: str | None, body: bytes, fields: dict[str, Any]) -> None:
+    found = body_fields(content_type, body)
+    assert found == fields
+    assert body_fields(content_type, body_bytes(found)) == fields
+
+
+def test_a_lone_surrogate_survives() -> None:
+    assert body_bytes({"json": "\ud83d"}) == b'"\\ud83d"'
+
+
+def test_only_harmless_headers_are_kept() -> None:
+    pairs = [
+        ("X-Request-ID", "1"),
+        ("Set-Cookie", "session=x"),
+        ("Authorization", "k"),
+        ("X-RateLimit-Limit", "9"),
+    ]
+    assert kept_headers(pairs) == {"x-request-id": "1", "x-ratelimit-limit": "9"}
+    assert kept_headers([("link", "a"), ("Link", "b")]) == {"link": "a, b"}
+
+
+def test_a_multipart_boundary_is_replaced() -> None:
+    def fields(boundary: str) -> dict[str, Any]:
+        body = f"--{boundary}\r\n\r\nx\r\n--{boundary}--".encode()
+        return request_fields("post", "http://h/", f"multipart/form-data; boundary={boundary}", body)
+
+    assert fields("abc123") == fields("zzz999")
