@@ -1,0 +1,20 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+
+# Contract suites that ship with agentloom explain a failed assert as tests do. Before any test module imports them.
+pytest.register_assert_rewrite("agentloom.testing.store_contract")
+
+# The same examples in every run, and no clock: a loaded machine fails no test. A failure prints how to repeat it.
+settings.register_profile("agentloom", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("agentloom")
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader's own store, durability and colours decide nothing here."""
+    for name in ("AGENTLOOM_STORE", "AGENTLOOM_DURABILITY", "AGENTLOOM_MODEL_BACKEND", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
