@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.errors import ControlFlow
+from agentloom.errors import ControlFlow, ValueRefused
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.driver_sync import run_sync
@@ -68,7 +68,7 @@ async def execute(
     except BaseException as error:
         _finish_raised(session, error)
         raise
-    return session.engine.finish("completed", value)
+    return _finish_returned(session, value)
 
 
 def execute_blocking(
@@ -83,13 +83,22 @@ def execute_blocking(
     except BaseException as error:
         _finish_raised(session, error)
         raise
-    return session.engine.finish("completed", value)
+    return _finish_returned(session, value)
 
 
 def _coroutine(
     agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> Coroutine[Any, Any, object]:
     return cast("Coroutine[Any, Any, object]", agent.function(*args, **kwargs))
+
+
+def _finish_returned(session: Session, value: object) -> object:
+    """Write how an agent that returned ended. A result that cannot be kept is a failure of the run, said in it."""
+    try:
+        return session.engine.finish("completed", value)
+    except ValueRefused as refused:
+        session.engine.finish("failed", refused)
+        raise
 
 
 def _finish_raised(session: Session, error: BaseException) -> None:

@@ -57,7 +57,7 @@ class LiveSource:
         began = self.now()
         try:
             value = outside().run(perform)
-        except Exception as error:  # noqa: BLE001 - recorded as the call's outcome and raised again in the agent
+        except BaseException as error:  # noqa: BLE001 - whatever it is, Ctrl-C too: recorded, and raised in the agent
             now = self.now()
             return Arrival("outcome", call, "error", error=error, vt=now, dur=now - began)
         now = self.now()
@@ -77,7 +77,7 @@ class LiveSource:
             value = context.run(next, iterator)
         except StopIteration:
             arrival = Arrival("outcome", call)
-        except Exception as error:  # noqa: BLE001 - recorded as the stream's end and raised again in the agent
+        except BaseException as error:  # noqa: BLE001 - recorded as the stream's end and raised again in the agent
             arrival = Arrival("outcome", call, "error", error=error)
         else:
             now = self.now()
@@ -123,11 +123,9 @@ class LiveSource:
     async def _perform(self, call: Call, opened: _Open, perform: Callable[[], Awaitable[object]]) -> None:
         try:
             value = await perform()
-        except asyncio.CancelledError as error:
-            if call.ended:
+        except BaseException as error:  # recorded as the call's outcome and raised again in the agent
+            if self._is_over(call, opened):
                 raise
-            self._arrive(Arrival("outcome", call, "error", error=error), opened)
-        except Exception as error:  # noqa: BLE001 - recorded as the call's outcome and raised again in the agent
             self._arrive(Arrival("outcome", call, "error", error=error), opened)
         else:
             self._arrive(Arrival("outcome", call, value=value), opened)
@@ -138,11 +136,9 @@ class LiveSource:
             iterator = perform()
             async for value in iterator:
                 self._arrive(Arrival("chunk", call, value=value), opened)
-        except asyncio.CancelledError as error:
-            if call.ended:
+        except BaseException as error:  # recorded as the stream's end and raised again in the agent
+            if self._is_over(call, opened):
                 raise
-            self._arrive(Arrival("outcome", call, "error", error=error), opened)
-        except Exception as error:  # noqa: BLE001 - recorded as the stream's end and raised again in the agent
             self._arrive(Arrival("outcome", call, "error", error=error), opened)
         else:
             self._arrive(Arrival("outcome", call), opened)
@@ -150,6 +146,11 @@ class LiveSource:
             close = getattr(iterator, "aclose", None)
             if close is not None:
                 await close()
+
+    def _is_over(self, call: Call, opened: _Open) -> bool:
+        """Whether nobody waits any more: the agent cancelled the call, or the run ended. Then what stops the host
+        work (a cancellation, the closing of its coroutine) is no outcome."""
+        return call.ended or self._open.get(call.id) is not opened
 
     def _arrive(self, arrival: Arrival, opened: _Open) -> None:
         call = arrival.call
