@@ -7,18 +7,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from agentloom.errors import FormatError, IntegrityError, LoomError, UnsupportedVersion
+from agentloom.errors import FormatError, IntegrityError, UnsupportedVersion
 from agentloom.format import limits
 from agentloom.format.blobs import BlobWriter
 from agentloom.format.journal import Journal, JournalWriter, check
-from agentloom.format.scanning import scan
 from spec import verify
 from spec.vector_maker import Maker, edited, entry_line, finished, join, lines, small
-from spec.vector_traces import erase
-from tests.format.strategies import FEW
 
 TRACE = finished()
 
@@ -61,20 +56,6 @@ def test_going_on_after_reading() -> None:
     assert check(data).ok
 
 
-def test_the_bytes_to_cut_off() -> None:
-    whole = small().data
-    start = Maker("only").start().data
-    last = entry_line(whole, "request", 2)
-    boundary = len(join(lines(whole)[:last]))
-    for size in range(boundary, len(whole) + 1):
-        journal = Journal.parse(whole[:size])
-        assert journal.size == (boundary if size < len(whole) else len(whole))
-        assert journal.torn == size - journal.size
-        assert Journal.parse(whole[: journal.size]).torn == 0
-    for size in range(start.index(b"\n") + 1, len(start) + 1):
-        assert Journal.parse(start[:size]).size == start.rindex(b"\n", 0, size) + 1
-
-
 def test_reading_past_damage() -> None:
     line = entry_line(TRACE, "outcome", 1)
     broken = edited(TRACE, line, lambda text: text.replace(b'"seq":4', b'"seq":5'))
@@ -101,16 +82,6 @@ def test_a_newer_version_says_so() -> None:
     with pytest.raises(UnsupportedVersion, match=r"version 2\.0") as caught:
         Journal.parse(small(version="2.0").data)
     assert caught.value.hint == "upgrade agentloom"
-
-
-def test_an_erased_payload_is_told_from_a_lost_one() -> None:
-    journal = Journal.parse(erase())
-    assert journal.nonce is None
-    gone = journal.entries[4]["val"]
-    assert not journal.has(gone)
-    with pytest.raises(LoomError, match=r"was erased \(entry 8\)"):
-        journal.tree(gone)
-    assert journal.tree(journal.entries[0]["input"]) == {"args": ["refund order 812"], "kwargs": {}}
 
 
 def test_the_line_limit() -> None:
@@ -141,89 +112,3 @@ def test_bytes_over_a_part_are_refused() -> None:
         )
         assert check(data).consistent == good == verify.check(data)["consistent"]
         assert good or check(data).code == "blob.size"
-
-
-def test_a_small_file_cannot_unfold_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Maker("bomb").start()
-    blob = made.put("x" * 2000)
-    for _ in range(30):
-        blob = made.put([{"$ref": blob}] * 10)
-    data = made.entry("note", val=blob).end().data
-    assert len(data) < 50_000
-    with pytest.raises(FormatError) as caught:
-        Journal.parse(data).tree(blob)
-    assert caught.value.code == "limit.expanded"
-
-
-def test_references_nest_only_so_deep() -> None:
-    made = Maker("deep").start()
-    blob = made.put(["x" * 100])
-    for _ in range(2000):
-        blob = made.put([{"$ref": blob}])
-    journal = Journal.parse(made.entry("note", val=blob).end().data)
-    with pytest.raises(FormatError) as caught:
-        journal.tree(blob)
-    assert caught.value.code == "json.depth"
-
-
-def test_an_extended_list_must_be_one() -> None:
-    made = Maker("lists").start()
-    short, text = made.put([1]), made.put({"a": 1})
-    ids = [
-        made.put({"$list": [short, 2, []]}),
-        made.put({"$list": [text, 1, []]}),
-        made.put({"m": {"$list": [short, 1, []]}}),
-    ]
-    journal = Journal.parse(made.entry("note", reads=[*ids]).end().data)
-    for blob in ids:
-        with pytest.raises(FormatError) as caught:
-            journal.tree(blob)
-        assert caught.value.code == "blob.list"
-
-
-@FEW
-@given(st.binary(max_size=300))
-def test_no_bytes_raise_in_a_check(data: bytes) -> None:
-    assert not check(data).ok
-    assert not check(TRACE + data).ok or data == b""
-    assert verify.check(data)["consistent"] is False
-
-
-@FEW
-@given(st.data())
-def test_two_checkers_agree_on_damaged_traces(data: Any) -> None:
-    parts = lines(TRACE)
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(parts) - 1))
-        other = data.draw(st.integers(0, len(parts) - 1))
-        what = data.draw(st.sampled_from(["drop", "copy", "swap", "cut", "byte"]))
-        if what == "drop" and len(parts) > 1:
-            del parts[at]
-        elif what == "copy":
-            parts.insert(other, parts[at])
-        elif what == "swap":
-            parts[at], parts[other] = parts[other], parts[at]
-        elif what == "cut":
-            parts[at] = parts[at][: data.draw(st.integers(0, len(parts[at])))]
-        elif parts[at]:
-            index = data.draw(st.integers(0, len(parts[at]) - 1))
-            parts[at] = parts[at][:index] + bytes([data.draw(st.integers(0, 255))]) + parts[at][index + 1 :]
-        if not parts:
-            return
-    damaged = join(parts)
-    verdict, result = check(damaged), verify.check(damaged)
-    assert (verdict.consistent, verdict.complete) == (result["consistent"], result["complete"])
-    assert (verdict.line is None) == (result["place"] is None)
-    assert verdict.line is None or (verdict.line, verdict.offset) == result["place"], (
-        verdict.message,
-        result["message"],
-    )
-
-
-def test_a_scan_of_12000_calls_is_linear() -> None:
-    made = Maker("many").start()
-    for n in range(300):
-        made.request(f"root/a#{n}", "tool", "x", {"n": n}).outcome(f"root/a#{n}", n)
-    found = scan(made.end().data)
-    assert found.fault is None
-    assert len(found.entries) == 602

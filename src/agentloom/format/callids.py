@@ -14,6 +14,7 @@ __all__ = [
     "CallId",
     "Segment",
     "build",
+    "check",
     "escape",
     "join",
     "parse",
@@ -26,6 +27,9 @@ __all__ = [
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]")
 _SEGMENT = re.compile(r"((?:[A-Za-z0-9_.\-]|%[0-9A-F]{2})+)(?:\[(0|[1-9][0-9]*)\])?")
 _CALL = re.compile(r"([^#~]+)#(0|[1-9][0-9]*)(?:~([2-9]|[1-9][0-9]+))?")
+_NUMBER = "(?:0|[1-9][0-9]*)"
+_PLAIN_SEGMENT = rf"[A-Za-z0-9_.\-]+(?:\[{_NUMBER}\])?"
+_PLAIN = re.compile(rf"{_PLAIN_SEGMENT}(?:/{_PLAIN_SEGMENT})*#{_NUMBER}(?:~(?:[2-9]|[1-9][0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,12 @@ def parse_path(text: str) -> tuple[Segment, ...]:
         name, index = match.groups()
         segments.append(Segment(unescape(name), None if index is None else int(index)))
     return tuple(segments)
+
+
+def check(text: str) -> None:
+    """``FormatError`` when ``text`` is not a call id. Quick for the usual ones, which have no escapes."""
+    if _PLAIN.fullmatch(text) is None:
+        parse(text)
 
 
 def parse(text: str) -> CallId:

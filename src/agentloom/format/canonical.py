@@ -18,7 +18,7 @@ from agentloom.errors import FormatError, ValueRefused
 from agentloom.format.guards import is_container, is_list, is_map
 from agentloom.format.limits import INT_MAX, INT_MIN, LINE_DEPTH
 
-__all__ = ["EXACT", "Tree", "canonical", "dump", "float_text", "is_compact", "load", "too_deep"]
+__all__ = ["EXACT", "Tree", "canonical", "dump", "float_text", "load", "too_deep"]
 
 Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
 """Plain JSON in which tagged objects stand for what JSON lacks (docs/trace-format.md, Values)."""
@@ -84,11 +84,6 @@ def load(data: bytes) -> Tree:
     if len(data) >= 2 * LINE_DEPTH and data.count(b"[") + data.count(b"{") > LINE_DEPTH and too_deep(tree):
         raise FormatError("json.depth", f"more than {LINE_DEPTH} levels of nested arrays and objects")
     return tree
-
-
-def is_compact(tree: Tree, data: bytes) -> bool:
-    """Whether ``data`` is exactly the text that this writer would write for ``tree``."""
-    return _round_trips(tree, data)
 
 
 def too_deep(tree: Tree) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -18,7 +17,6 @@ from agentloom.format.limits import LINE_BYTES, LINE_DEPTH, PART_BYTES
 __all__ = [
     "BLOB_START",
     "ENTRY_START",
-    "Blob",
     "blob_references",
     "blob_tree",
     "foreign",
@@ -35,15 +33,6 @@ _BLOB = re.compile(
 _ENCRYPTED = re.compile(rb'\{"blob":"[0-9a-f]{64}","salt":"[0-9a-f]{32}","form":"[a-z]+","codec":"')
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _REF = re.compile(rb'\{"\$ref":"([0-9a-f]{64})"\}')
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A blob line. ``text`` is the data as written, ``covered`` the bytes that the id covers."""
-
-    id: str
-    form: str
-    covered: bytes
 
 
 def foreign(data: bytes) -> Broken | None:
@@ -74,8 +63,8 @@ def read_entry(line: bytes) -> dict[str, Any]:
     return entry
 
 
-def read_blob(line: bytes) -> Blob:
-    """A blob line whose id holds; raises ``Broken``."""
+def read_blob(line: bytes) -> tuple[str, str, bytes]:
+    """Id, form and covered bytes of a blob line whose id holds; raises ``Broken``."""
     if len(line) > LINE_BYTES:
         raise Broken("line.long", f"a line of {len(line)} bytes; the limit is {LINE_BYTES}")
     match = _BLOB.fullmatch(line)
@@ -83,12 +72,13 @@ def read_blob(line: bytes) -> Blob:
         if _ENCRYPTED.match(line):
             raise Broken("version.codec", "an encoded blob; this reader knows no codec", version=True)
         raise Broken("blob.form", "not exactly the fields of a blob line: blob, salt, form, data")
-    name, salt, form_name, text = match.groups()
-    form = form_name.decode()
-    covered = text if form == "json" else _decoded(text, form)
-    if blob_id(bytes.fromhex(salt.decode()), form, covered) != name.decode():
-        raise Broken("blob.id", f"the data is not that of blob {name[:12].decode()}", integrity=True)
-    return Blob(name.decode(), form, covered)
+    name, salt, form_name, covered = match.groups()
+    blob, form = name.decode(), form_name.decode()
+    if form != "json":
+        covered = _decoded(covered, form)
+    if blob_id(bytes.fromhex(salt.decode()), form, covered) != blob:
+        raise Broken("blob.id", f"the data is not that of blob {blob[:12]}", integrity=True)
+    return blob, form, covered
 
 
 def _decoded(text: bytes, form: str) -> bytes:

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from agentloom.format.digests import LEAF, NODE
 
-__all__ = ["Tree", "leaf", "proof", "verify"]
+__all__ = ["Tree", "leaf", "proof", "root", "verify"]
 
 
 class Tree:
@@ -44,6 +44,14 @@ class Tree:
 def leaf(entry_digest: str) -> bytes:
     """The leaf of an entry."""
     return sha256(LEAF + bytes.fromhex(entry_digest)).digest()
+
+
+def root(entry_digests: Sequence[str]) -> str:
+    """The root over entries by their digests, 64 hex digits."""
+    tree = Tree()
+    for digest in entry_digests:
+        tree.add(digest)
+    return tree.root()
 
 
 def proof(entry_digests: Sequence[str], index: int) -> list[str]:

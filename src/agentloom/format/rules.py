@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from agentloom.format.callids import parse
+from agentloom.format import callids, merkle
 from agentloom.format.digests import NO_PREV
 from agentloom.format.fields import HEX64, Broken, Entry, check_fields
 from agentloom.format.guards import is_list, is_map
 from agentloom.format.limits import ENTRIES
-from agentloom.format.merkle import Tree as MerkleTree
 from agentloom.format.runids import is_run_id
 
 __all__ = ["AFTER_END", "KNOWN_FLAGS", "MAJOR", "Rules"]
@@ -31,7 +30,7 @@ class Rules:
         self.end: Entry | None = None
         self.gaps = 0
         self.erased: dict[str, int] = {}
-        self.merkle = MerkleTree()
+        self.digests: list[str] = []
         self.deliveries: dict[int, int] = {}  # delivery number -> seq
         self._calls: dict[str, tuple[int, int]] = {}  # call -> seq of its request, seq of its outcome or -1
         self._epoch = 0
@@ -70,7 +69,7 @@ class Rules:
             check = self._by_kind.get(kind)
             if check is not None:
                 check(entry)
-        self.merkle.add(digest)
+        self.digests.append(digest)
         self.prev = digest
         self.seq += 1
 
@@ -111,7 +110,7 @@ class Rules:
         call = entry["call"]
         if call in self._calls:
             raise Broken("call.duplicate", f"call {call} is requested twice")
-        parse(call)
+        callids.check(call)
         self._calls[call] = (self.seq, -1)
 
     def _outcome(self, entry: Entry) -> None:
@@ -187,7 +186,7 @@ class Rules:
             raise Broken(
                 "seal.count", f"a seal over {entry['count']} entries stands after {self.seq}", integrity=True
             )
-        if entry["root"] != self.merkle.root():
+        if entry["root"] != merkle.root(self.digests):
             raise Broken("seal.root", "the root is not that of the entries before", integrity=True)
 
     def _gap(self, entry: Entry) -> None:

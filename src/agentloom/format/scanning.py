@@ -39,7 +39,6 @@ class Scan:
     """What a pass found. Everything before the fault, if any, holds."""
 
     entries: list[Entry] = field(default_factory=list[Entry])
-    digests: list[str] = field(default_factory=list[str])
     entry_lines: list[tuple[int, int]] = field(
         default_factory=list[tuple[int, int]]
     )  # (line, offset) of each entry
@@ -51,6 +50,11 @@ class Scan:
     rules: Rules = field(default_factory=Rules)
     fault: Fault | None = None
     torn: int = 0  # bytes at the end that are not a whole line
+
+    @property
+    def digests(self) -> list[str]:
+        """The digest of each entry."""
+        return self.rules.digests
 
     def whole(self, size: int) -> int:
         """The bytes up to the end of the last whole append (an entry, or the start entry with its blobs)."""
@@ -98,11 +102,11 @@ def _line(found: Scan, line: bytes, number: int, offset: int) -> None:
     if b"\r" in line:
         raise Broken("line.cr", "a carriage return; lines end in a line feed alone")
     if line.startswith(BLOB_START):
-        blob = read_blob(line)
-        if blob.id in found.blobs:
-            raise Broken("blob.duplicate", f"blob {blob.id[:12]} stands in the file twice")
-        found.blobs[blob.id] = (blob.form, blob.covered)
-        found.blob_lines.append((blob.id, number, offset, len(found.entries)))
+        blob, form, covered = read_blob(line)
+        if blob in found.blobs:
+            raise Broken("blob.duplicate", f"blob {blob[:12]} stands in the file twice")
+        found.blobs[blob] = (form, covered)
+        found.blob_lines.append((blob, number, offset, len(found.entries)))
         return
     if not line.startswith(ENTRY_START):
         raise Broken("line.kind", "neither an entry nor a blob line")
@@ -110,7 +114,6 @@ def _line(found: Scan, line: bytes, number: int, offset: int) -> None:
     digest = entry_digest(line)
     found.rules.entry(entry, digest)
     found.entries.append(entry)
-    found.digests.append(digest)
     found.entry_lines.append((number, offset))
 
 
