@@ -12,29 +12,45 @@ from typing import TYPE_CHECKING, Any
 from agentloom.adapters import sdks
 from agentloom.cli.targets import agent_object, load_module
 from agentloom.errors import LoomError, TargetError
-from agentloom.store import open_store
+from agentloom.store import Appender, Query, RunRow, Store, open_store
 
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
-    from agentloom.store import Store
 
 __all__ = ["record_agent"]
 
+_ALL = Query()
+
 
 class _Announcing:
-    """A store that tells the parent the id of the run as soon as it exists."""
+    """A store that tells the parent the id of the run as soon as it exists; otherwise the store that it is given."""
 
     def __init__(self, store: Store, results: Results) -> None:
         self._store = store
         self._results = results
 
-    def create(self, run: str) -> Any:
+    def create(self, run: str) -> Appender:
         appender = self._store.create(run)
         self._results.send(run=run)
         return appender
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+    def reopen(self, run: str) -> Appender:
+        return self._store.reopen(run)
+
+    def read(self, run: str) -> bytes:
+        return self._store.read(run)
+
+    def runs(self, query: Query = _ALL) -> list[RunRow]:
+        return self._store.runs(query)
+
+    def resolve(self, ref: str) -> str:
+        return self._store.resolve(ref)
+
+    def add(self, data: bytes) -> str:
+        return self._store.add(data)
+
+    def remove(self, run: str) -> None:
+        self._store.remove(run)
 
 
 def record_agent(job: dict[str, Any], results: Results) -> int:
@@ -45,7 +61,7 @@ def record_agent(job: dict[str, Any], results: Results) -> int:
     module = load_module(path, job.get("module"))
     agent = agent_object(module, job["object"])
     args, kwargs = _arguments(job["args"], agent)
-    store: Any = _Announcing(open_store(job.get("store")), results)
+    store = _Announcing(open_store(job.get("store")), results)
     try:
         trace = agent.run(*args, seed=job.get("seed"), store=store, tags=job.get("tags") or None, **kwargs)
     except LoomError:
