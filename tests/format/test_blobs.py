@@ -99,6 +99,23 @@ def test_a_mapping_too_long_for_a_line_is_refused_and_leaves_nothing() -> None:
     journal(made)
 
 
+def test_going_on_in_another_process_knows_what_is_there() -> None:
+    made = maker()
+    big: Any = {"text": "x" * 2000, "list": list(range(600)), "n": [{"a": 1}]}
+    ids = [
+        hold(made, tree)
+        for tree in (big, "y" * 1500, [1, 2], {"$bytes": base64.b64encode(b"z" * 5000).decode()})
+    ]
+    hold(made, {"messages": ["m" * 400, "n"]}, "s")
+    hold(made, {"messages": ["m" * 400, "n", "o"]}, "s")
+    again = BlobWriter.resume(Journal.parse(made.data), random.Random(9).randbytes)
+    known: list[Any] = [big, "y" * 1500, [1, 2]]
+    assert [again.put(tree) for tree in known] == ids[:3]
+    assert again.pending == b""
+    again.put({"messages": [big, "new"]})
+    assert len(again.pending) < 400
+
+
 def test_salts_and_ids() -> None:
     made, other = maker(), Maker("other").start()
     hold(made, "the same")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentloom.errors import FormatError, LoomError
-from agentloom.format.journal import Journal
+from agentloom.format.journal import Journal, check
 from spec.vector_maker import Maker
 from spec.vector_traces import erase
 
@@ -18,6 +18,17 @@ def test_an_erased_payload_is_told_from_a_lost_one() -> None:
     with pytest.raises(LoomError, match=r"was erased \(entry 8\)"):
         journal.tree(gone)
     assert journal.tree(journal.entries[0]["input"]) == {"args": ["refund order 812"], "kwargs": {}}
+
+
+def test_a_reference_in_another_spelling_is_one() -> None:
+    made = Maker("spelling").start()
+    text = made.put("x" * 2000)
+    covered = b'{ "a" : {"\\u0024ref": "%b"} }' % text.encode()
+    blob = made.blobs._write_json(covered, b"")
+    data = made.entry("note", val=blob).end().data
+    assert check(data).ok
+    assert check(data).unreferenced == []
+    assert Journal.parse(data).tree(blob) == {"a": "x" * 2000}
 
 
 def test_a_small_file_cannot_unfold_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -316,6 +316,13 @@ def test_each_decoding_is_fresh(tree: Any) -> None:
     assert len(tree["a"]) == 2
 
 
+def test_a_field_that_is_gone_is_an_error() -> None:
+    tree: Any = encode(Line("a", 1), TYPES)
+    tree["$obj"]["data"]["__class__"] = "x"
+    with pytest.raises(FormatError, match="no field '__class__'"):
+        decode(tree, TYPES)
+
+
 def test_an_undeclared_type_says_what_to_do() -> None:
     tree = encode(Colour.RED, TYPES)
     with pytest.raises(FormatError, match="did not declare") as caught:

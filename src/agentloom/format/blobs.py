@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 import orjson
 
-from agentloom.errors import ValueRefused
+from agentloom.errors import PayloadMissing, ValueRefused
 from agentloom.format.canonical import EXACT, Tree, dump
 from agentloom.format.digests import NONCE_BYTES, SALT_BYTES, blob_id
 from agentloom.format.histories import Growth, Histories
 from agentloom.format.limits import APART_BYTES, LINE_BYTES, PART_BYTES
+from agentloom.format.payloads import Journal
 
 __all__ = ["BlobWriter"]
 
@@ -36,6 +37,26 @@ class BlobWriter:
         self._pending: list[tuple[str, bytes]] = []
         self._known: dict[bytes, str] = {}  # digest of form and whole content -> id
         self._histories = Histories()
+
+    @classmethod
+    def resume(cls, journal: Journal, entropy: Callable[[int], bytes]) -> BlobWriter:
+        """A writer that knows what ``journal`` holds: contents are stored once although another process wrote them.
+
+        Histories are not looked at: the first request of each starts anew, with references to what is known.
+        """
+        writer = cls(entropy)
+        for blob in journal.blobs:
+            data = journal.data(blob)
+            form = journal.form(blob)
+            if form == "json" and b"$" in data:
+                if b'"$list"' in data:
+                    continue
+                try:
+                    data = _json(journal.tree(blob))
+                except PayloadMissing:
+                    continue
+            writer._known[_content(form.encode(), data)] = blob
+        return writer
 
     @property
     def pending(self) -> bytes:

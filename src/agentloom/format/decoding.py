@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, cast
 
 import orjson
@@ -99,8 +100,11 @@ class _Decoder:
             return cast("type[tuple[object, ...]]", tuple).__new__(cls, [self.decode(item) for item in data])
         value = object.__new__(cls)
         if how == "dataclass":
-            for field, item in data.items():
-                object.__setattr__(value, field, self.decode(item))
+            names = {field.name for field in dataclasses.fields(cls)}
+            for name, item in data.items():
+                if name not in names:
+                    raise ValueError(f"{cls.__qualname__} has no field {name!r} any more")
+                object.__setattr__(value, name, self.decode(item))
             return value
         # A pydantic model: the four attributes that its own __setstate__ sets. No validator runs.
         object.__setattr__(

@@ -54,7 +54,7 @@ def read_entry(line: bytes) -> dict[str, Any]:
         raise Broken("line.long", f"a line of {len(line)} bytes; the limit is {LINE_BYTES}")
     try:
         entry: dict[str, Any] = orjson.loads(line)
-        if orjson.dumps(entry) != line or len(line) > 2 * LINE_DEPTH:
+        if orjson.dumps(entry) != line or line.count(b"[") + line.count(b"{") > LINE_DEPTH:
             load(line)
     except FormatError as error:
         raise Broken(error.code, error.message) from error
@@ -128,12 +128,13 @@ def blob_references(covered: bytes) -> list[str]:
     """
     tree = blob_tree(covered)
     found: list[str] = []
-    if b"$list" in covered:
+    compact = orjson.dumps(tree) == covered
+    if not compact or b"$list" in covered:
         for value in (tree, *(tree.values() if type(tree) is dict else ())):
             tag = list_tag(value)
             if tag is not None:
                 found.append(tag[0])
-    if orjson.dumps(tree) == covered:
+    if compact:
         found += [match.decode() for match in _REF.findall(covered)]
         return found
     todo: list[Tree] = [tree]

@@ -56,9 +56,18 @@ class Journal:
         """Whether the blob's own line is there."""
         return blob in self._blobs
 
+    @property
+    def blobs(self) -> list[str]:
+        """The ids of all blobs whose lines are there, in the order of the file."""
+        return list(self._blobs)
+
     def form(self, blob: str) -> str:
         """The blob's form: ``json``, ``bytes`` or ``nonce``. ``PayloadMissing`` when it is not there."""
         return self._line(blob)[0]
+
+    def data(self, blob: str) -> bytes:
+        """What the blob's id covers: its JSON as written, or its decoded bytes. ``PayloadMissing``."""
+        return self._line(blob)[1]
 
     @property
     def nonce(self) -> bytes | None:
@@ -84,7 +93,7 @@ class Journal:
         if form != "json":
             return {"$bytes": base64.b64encode(covered).decode()}, len(covered) * 4 // 3
         tree = self._load(blob)
-        if b"$" not in covered:
+        if b"$" not in covered and b"\\u0024" not in covered:
             return tree, len(covered)
         shared = self._shared.get(blob)
         if shared is None:
