@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agentloom.replay.recording import RecordedCall, Recording
     from agentloom.replay.report import Report
 
-__all__ = ["Trace", "TraceCall"]
+__all__ = ["Trace", "TraceCall", "agent_function"]
 
 
 class TraceCall:
@@ -216,7 +216,7 @@ class Trace:
         """
         from agentloom.replay.replayer import replay
 
-        chosen = _agent_function(agent) if agent is not None else self._agent
+        chosen = agent_function(agent) if agent is not None else self._agent
         if chosen is None:
             raise TargetError(
                 f"trace {self.run_id} was loaded from a file, and no agent was given",
@@ -238,7 +238,8 @@ class Trace:
         return diff(self.journal, other.journal)
 
 
-def _agent_function(agent: object) -> AgentFunction:
+def agent_function(agent: object) -> AgentFunction:
+    """The function behind an agent, a workflow or a plain function. Raises ``TargetError``."""
     if isinstance(agent, AgentFunction):
         return agent
     function = getattr(agent, "function", None)
@@ -246,7 +247,7 @@ def _agent_function(agent: object) -> AgentFunction:
         return function
     maker = getattr(agent, "agent", None)
     if callable(maker):
-        return _agent_function(maker())
+        return agent_function(maker())
     if callable(agent):
         return AgentFunction.of(agent)
     raise TargetError(

@@ -56,12 +56,8 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
         place = _place(recording, entry, target, at, stack)
         if place.note:
             screen.note(("dim", f"   {place.note}"))
-        file = stack.enter_context(tempfile.TemporaryFile())
-        file.write(found.data)
-        file.seek(0)
         job: dict[str, Any] = {
             "mode": "replay",
-            "trace_fd": file.fileno(),
             "path": place.path,
             "module": place.module,
             "object": None if entry.get("kind") == "script" else str(entry.get("qualname")),
@@ -72,7 +68,7 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
         environ = replay_environment(cast("dict[str, Any]", entry.get("environment") or {}), os.environ)
         env = recording.payload("env")
         seed = str(env.get("hash_seed") or "") if isinstance(env, dict) else ""
-        child = start(job, child_environment(seed, environ), (file.fileno(),))
+        child = start(job, child_environment(seed, environ), found.data)
     return _report(screen, child)
 
 
@@ -90,8 +86,10 @@ def _entry(recording: Recording) -> dict[str, Any]:
 def _report(screen: Screen, child: Child) -> int:
     if child.done is None:
         error = child.error or {
-            "message": f"the replay's process ended with exit code {child.code} and without a verdict",
-            "exit": child.code or 1,
+            "type": "NoVerdict",
+            "message": f"the process of the program ended with exit code {child.code} before there was a verdict",
+            "next": "it was killed, or a package of it crashed; run the program by itself: it should end by itself",
+            "exit": 1,
         }
         if screen.json:
             import json

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any
 
 from agentloom.adapters import sdks
+from agentloom.cli.script_effects import Noting
+from agentloom.cli.script_exec import Ended, show_error
+from agentloom.cli.script_run import one_press
 from agentloom.cli.targets import agent_object, load_module
-from agentloom.errors import LoomError, TargetError
+from agentloom.errors import ControlFlow, LoomError, TargetError
+from agentloom.runtime.places import Places
+from agentloom.runtime.refuse import Watch
 from agentloom.store import Appender, Query, RunRow, Store, open_store
 
 if TYPE_CHECKING:
@@ -56,28 +61,58 @@ class _Announcing:
 def record_agent(job: dict[str, Any], results: Results) -> int:
     """Run the agent with the job's arguments, print its output, and return 0; 1 when it raised."""
     sdks.watch()
+    if job.get("json"):
+        os.dup2(2, 1)  # stdout is one document; what the program prints goes beside it
     path: str | None = job.get("path")
-    root = os.path.dirname(path) if path else os.getcwd()
-    module = load_module(path, job.get("module"))
-    agent = agent_object(module, job["object"])
-    args, kwargs = _arguments(job["args"], agent)
     store = _Announcing(open_store(job.get("store")), results)
+    noting = Noting()
+    with Watch(noting, Places(os.path.dirname(path) if path else os.getcwd()), everything=False).armed():
+        module = load_module(path, job.get("module"))
+        agent = agent_object(module, job["object"])
+        args, kwargs = _arguments(job["args"], agent)
+        _check(agent, args, kwargs)
+        with one_press():
+            ended = _run(agent, args, kwargs, job, store)
+    done: dict[str, Any] = {"status": ended.status, "exit": ended.exit}
+    if noting.seen:
+        done |= {"missing": [], "unrecorded": noting.facts(), "more": noting.more}
+    results.send(done=done)
+    return ended.exit
+
+
+def _run(
+    agent: Any, args: list[Any], kwargs: dict[str, Any], job: dict[str, Any], store: _Announcing
+) -> Ended:
+    options = {
+        "seed": job.get("seed"),
+        "tags": job.get("tags") or None,
+        "conversation": job.get("conversation"),
+    }
     try:
-        trace = agent.run(*args, seed=job.get("seed"), store=store, tags=job.get("tags") or None, **kwargs)
-    except LoomError:
+        trace = agent.run(*args, store=store, **options, **kwargs)
+    except (LoomError, ControlFlow):
         raise
     except (KeyboardInterrupt, asyncio.CancelledError):
-        results.send(done={"status": "cancelled", "exit": 130})
-        return 130
-    except Exception as error:  # noqa: BLE001 - as the interpreter does with an uncaught exception
-        traceback.print_exception(error)
-        results.send(done={"status": "failed", "exit": 1, "root": root})
-        return 1
+        return Ended(130, KeyboardInterrupt())
+    except BaseException as error:  # noqa: BLE001 - as the interpreter does with an uncaught exception
+        show_error(error)
+        return Ended(1, error)
     output = trace.output
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=repr)
-    print(text, file=sys.stderr if job.get("json") else sys.stdout)
-    results.send(done={"status": trace.status, "exit": 0, "root": root})
-    return 0
+    sys.stdout.write(text + "\n")
+    return Ended(0)
+
+
+def _check(agent: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Whether the agent takes these arguments. Raises ``TargetError`` before anything is recorded."""
+    function = getattr(getattr(agent, "function", None), "function", None) or agent.run
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TargetError(
+            f"{agent.name if hasattr(agent, 'name') else function.__name__} does not take these arguments: {error}",
+            hint=f"it is {function.__name__}{inspect.signature(function)}; give its arguments after --",
+        ) from error
 
 
 def _arguments(given: list[str], agent: Any) -> tuple[list[Any], dict[str, Any]]:

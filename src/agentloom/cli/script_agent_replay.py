@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import signal
+from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.adapters import sdks
-from agentloom.api.trace import Trace
+from agentloom.api.trace import agent_function
+from agentloom.cli.script_effects import Refusing
+from agentloom.cli.script_run import ignored
+from agentloom.cli.script_verdict import Reporter
 from agentloom.cli.targets import agent_object, load_module
+from agentloom.errors import ControlFlow
+from agentloom.format.values import decode
+from agentloom.replay.replayer import current_facts, run_agent, session_for
+from agentloom.replay.source import ReplaySource
+from agentloom.runtime.places import Places
+from agentloom.runtime.refuse import Watch
+from agentloom.runtime.registry import TYPES
 
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
+    from agentloom.replay.recording import Recording
 
 __all__ = ["replay_agent"]
 
 
-def replay_agent(job: dict[str, Any], results: Results, data: bytes, *, alone: bool) -> int:
-    """Import the agent and replay the trace with it; effects outside host calls are refused by the replayer."""
+def replay_agent(job: dict[str, Any], results: Results, recording: Recording, *, alone: bool) -> int:
+    """Import the agent and replay the trace with it. Effects outside host calls are refused in the whole process,
+    from the import on: in threads, in exit handlers, in libraries."""
     sdks.watch()
+    if job.get("json"):
+        os.dup2(2, 1)  # stdout is one document; what the program prints goes beside it
+    source = ReplaySource(recording)
+    refusing = Refusing(source)
+    reporter = Reporter(job, results, source, refusing, lambda: ("output",), alone=alone)
+    path: str | None = job.get("path")
+    # On replay Ctrl-C is for the parent, which ends this process: nothing can be lost with it.
+    signal.signal(signal.SIGINT, ignored)
+    with reporter.watching():
+        root = os.path.dirname(path) if path else os.getcwd()
+        Watch(refusing, Places(root), everything=True).arm()
+        try:
+            _run(job, source, refusing, reporter)
+        except ControlFlow:
+            if source.finding is None and source.unusable is None:
+                raise
+        return reporter.send()
+
+
+def _run(job: dict[str, Any], source: ReplaySource, refusing: Refusing, reporter: Reporter) -> None:
     recorded: str = job["module"] or ""
     module = load_module(job.get("path"), recorded or None, main=recorded == "__main__")
-    agent = agent_object(module, job["object"])
-    report = Trace(data).replay(check=False, agent=agent)
-    code = report.exit_code(strict_noted=bool(job.get("strict_noted")))
-    lines = report.render(int(job.get("width") or 100))
-    facts: dict[str, Any] = {"network": "os" if alone else "python", "reads": []}
-    results.send(done={"report": report.to_json() | facts, "lines": lines, "exit": code})
-    return code
+    agent = agent_function(agent_object(module, job["object"]))
+    reporter.code_now = current_facts(agent, source.recording)
+    session = refusing.session = session_for(source.recording, source, agent.root)
+    given = cast("dict[str, Any]", decode(source.recording.payload("input"), TYPES))
+    run_agent(session, source, agent, given)

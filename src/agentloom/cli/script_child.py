@@ -1,52 +1,63 @@
-"""The process in which a script or an agent runs: ``python -P -m agentloom.cli.script_child RESULT_FD JOB``.
+"""The process in which a script or an agent runs: ``python -P -m agentloom.cli.script_child RESULT_FD JOB_FD``.
 
-JOB is a JSON object (``script_parent`` makes it). What happened is written to RESULT_FD, one JSON object a line:
-``{"run": id}`` as soon as the run exists, ``{"done": ...}`` or ``{"error": ...}`` at the end. Standard output belongs
-to the program.
+JOB_FD holds a JSON object (``script_parent`` makes it). What happened is written to RESULT_FD, one JSON object a line:
+``{"run": id}`` as soon as the run exists, ``{"done": ...}`` or ``{"error": ...}`` at the end, and on replay ``done``
+also as soon as there is a verdict, whatever becomes of the process then. Standard output belongs to the program.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
+import threading
+import traceback
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from agentloom.cli.exits import describe, exit_code
 from agentloom.errors import LoomError
 
-__all__ = ["main"]
+__all__ = ["Results", "leave", "main"]
 
 
 class Results:
-    """The pipe to the parent."""
+    """The pipe to the parent. Silent in processes that the program forks: they are not the run."""
 
     def __init__(self, fd: int) -> None:
         os.set_inheritable(fd, False)
         self._fd = fd
         self._write = os.write
+        self._owner = os.getpid()
+        self._lock = threading.RLock()
+
+    @property
+    def ours(self) -> bool:
+        """Whether this is the process that the parent started, and no fork of it."""
+        return os.getpid() == self._owner
 
     def send(self, **facts: Any) -> None:
-        """Write one line."""
-        data = json.dumps(facts, default=str).encode() + b"\n"
-        while data:
-            data = data[self._write(self._fd, data) :]
+        """Write one line. It begins with a newline too, so that one that was broken off spoils no other."""
+        if not self.ours:
+            return
+        data = b"\n" + json.dumps(facts, default=str).encode() + b"\n"
+        with self._lock:
+            while data:
+                data = data[self._write(self._fd, data) :]
 
 
 def main(argv: list[str]) -> int:
-    """Do the job; returns the exit code of the process."""
+    """Do the job; returns the exit code of the process. A replay does not return: the process ends with it."""
     results = Results(int(argv[0]))
     own = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType(
-        "__main__"
-    )  # the program's; nothing of this package shows in it
-    job: dict[str, Any] = json.loads(argv[1])
+    # The program's; nothing of this package shows in it.
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    with os.fdopen(int(argv[1]), "rb") as file:
+        job: dict[str, Any] = json.loads(file.read())
+    if job["mode"] == "replay":
+        _replay(job, results)
     try:
-        if job["mode"] == "replay":
-            from agentloom.cli.script_replay import replay
-
-            return replay(job, results)
         from agentloom.cli.script_record import record
 
         return record(job, results)
@@ -55,6 +66,35 @@ def main(argv: list[str]) -> int:
         return int(exit_code(error))
     finally:
         sys.modules["__main__"] = own
+
+
+def _replay(job: dict[str, Any], results: Results) -> NoReturn:
+    """Replay, and end the process at once.
+
+    Exit handlers, destructors and threads of a program that was replayed have nothing left to do: the interpreter's
+    own ending would run them where nobody watches any more.
+    """
+    from agentloom.cli.script_replay import replay
+
+    try:
+        code = replay(job, results)
+    except BaseException as error:  # noqa: BLE001 - the process ends here, whatever it is, and says so
+        results.send(error=describe(error))
+        if not isinstance(error, LoomError):
+            traceback.print_exception(error)
+        code = int(exit_code(error))
+    leave(code)
+
+
+def leave(code: int) -> NoReturn:
+    """End this process now, with what it has to show shown."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # nobody reads, or the program closed it
+            stream.flush()
+    _EXIT(code)
+
+
+_EXIT = os._exit  # before the program can put something else in its place
 
 
 if __name__ == "__main__":

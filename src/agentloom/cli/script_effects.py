@@ -28,14 +28,19 @@ class Noting:
         else:
             self.seen[effect] = None
 
+    def facts(self) -> list[dict[str, str]]:
+        """What was seen, as the parent is told."""
+        return [{"kind": effect.kind, "what": effect.what, "where": effect.where} for effect in self.seen]
+
 
 class Refusing:
     """Refuses everything but reads: the first refusal is kept with the source as the verdict, which nothing that the
     program catches can undo."""
 
-    def __init__(self, session: Session, source: ReplaySource) -> None:
-        self._session = session
+    def __init__(self, source: ReplaySource) -> None:
         self._source = source
+        self.session: Session | None = None
+        """The session, once there is one: what the program does while it is being imported is refused too."""
         self.reads: dict[Effect, None] = {}
 
     def attempt(self, effect: Effect) -> None:
@@ -45,6 +50,6 @@ class Refusing:
                 self.reads[effect] = None
             return
         failure = self._source.refuse(effect_finding(effect))
-        if self._session.engine.failure is None:
-            self._session.engine.failure = failure
+        if self.session is not None and self.session.engine.failure is None:
+            self.session.engine.failure = failure
         raise failure

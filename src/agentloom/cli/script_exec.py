@@ -6,6 +6,7 @@ import atexit
 import builtins
 import os
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, cast
 from agentloom.errors import ControlFlow, TargetError
 from agentloom.runtime.toolfind import is_stub
 
-__all__ = ["Ended", "load", "run_main"]
+__all__ = ["Ended", "load", "run_main", "show_error"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -70,11 +71,18 @@ def run_main(code: types.CodeType, path: str, argv: list[str]) -> Ended:
     except SystemExit as stop:
         ended = Ended(_exit_code(stop))
     except KeyboardInterrupt as stop:
-        _show(stop)
+        show_error(stop)
         ended = Ended(130, stop)
     except BaseException as error:  # noqa: BLE001 - the interpreter's own last resort: traceback and exit code 1
-        _show(error)
+        show_error(error)
         ended = Ended(1, error)
+    try:
+        cast(
+            Any, threading
+        )._shutdown()  # as the interpreter does: threads that are no daemons come to their end
+    except KeyboardInterrupt as stop:
+        show_error(stop)
+        ended = Ended(130, stop)
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
     return ended
 
@@ -88,7 +96,7 @@ def _exit_code(stop: SystemExit) -> int:
     return 1
 
 
-def _show(error: BaseException) -> None:
+def show_error(error: BaseException) -> None:
     """The traceback, through the program's own excepthook, without the frames of this package."""
     for part in _chain(error, set()):
         part.__traceback__ = _without_ours(part.__traceback__)

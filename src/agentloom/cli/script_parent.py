@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import IO, Any, cast
 
 from agentloom.errors import NotSupported
 
@@ -19,6 +21,9 @@ __all__ = ["HASH_SEED", "Child", "child_environment", "start"]
 
 HASH_SEED = "0"
 """The hash seed of recorded programs, unless the environment pins another."""
+_CHUNK = 65536
+_LAST_WORDS = 5.0
+"""Seconds to wait for the end of what a child that has ended had to say; it was all written before."""
 
 
 @dataclass(slots=True)
@@ -40,36 +45,61 @@ def child_environment(hash_seed: str | None, environ: Mapping[str, str]) -> dict
     return {**environ, "PYTHONHASHSEED": chosen}
 
 
-def start(job: Mapping[str, Any], environ: Mapping[str, str], pass_fds: tuple[int, ...] = ()) -> Child:
-    """Run the child to its end. Ctrl-C and SIGTERM go to the child; this process waits for it in any case."""
+def start(job: Mapping[str, Any], environ: Mapping[str, str], trace: bytes | None = None) -> Child:
+    """Run the child to its end; ``trace`` is what it replays.
+
+    Ctrl-C and SIGTERM go to a child that records, and this process waits for it in any case. A child that replays
+    performs nothing, so that nothing is lost with it: it is ended, and ``KeyboardInterrupt`` raised.
+    """
     if os.name != "posix":
         raise NotSupported(
             "running programs in a recorded child process works on Linux and macOS only in this version",
             hint="record an @agent function from your own code: my_agent.run(...)",
         )
     read, write = os.pipe()
-    command = [sys.executable, "-P", "-m", "agentloom.cli.script_child", str(write), json.dumps(job)]
-    try:
-        process = subprocess.Popen(command, env=dict(environ), pass_fds=(write, *pass_fds))
-    finally:
-        os.close(write)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, write)
+        full = dict(job)
+        given = [stack.enter_context(_holding(trace))] if trace is not None else []
+        if given:
+            full["trace_fd"] = given[0].fileno()
+        # Not as an argument: the system allows 128 KiB for one, and JSON of a program's arguments may be longer.
+        given.append(stack.enter_context(_holding(json.dumps(full).encode())))
+        fds = [write, *(file.fileno() for file in given)]
+        command = [sys.executable, "-P", "-m", "agentloom.cli.script_child", str(write), str(fds[-1])]
+        process = subprocess.Popen(command, env=dict(environ), pass_fds=fds)
     received: list[bytes] = []
     reader = threading.Thread(target=_read_all, args=(read, received), daemon=True)
     reader.start()
-    code = _wait(process)
-    reader.join()
+    code = _wait(process, expendable=trace is not None)
+    reader.join(_LAST_WORDS)  # a process that the program left behind may hold the pipe open for ever
     return _child(128 - code if code < 0 else code, b"".join(received))
 
 
+def _holding(data: bytes) -> IO[bytes]:
+    """A file without a name that holds ``data``; in memory where the system has such files: that needs no disk."""
+    memory = getattr(os, "memfd_create", None)
+    file = os.fdopen(memory("agentloom"), "w+b") if memory is not None else tempfile.TemporaryFile()  # noqa: SIM115
+    file.write(data)
+    file.seek(0)
+    return cast("IO[bytes]", file)
+
+
 def _read_all(fd: int, into: list[bytes]) -> None:
-    with os.fdopen(fd, "rb") as pipe:
-        into.append(pipe.read())
+    with os.fdopen(fd, "rb", buffering=0) as pipe:
+        while data := pipe.read(_CHUNK):
+            into.append(data)
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
+def _wait(process: subprocess.Popen[bytes], *, expendable: bool) -> int:
     def forward(number: int, _frame: FrameType | None) -> None:
-        if process.poll() is None:
-            process.send_signal(number)
+        if process.poll() is not None:
+            return
+        if expendable and number == signal.SIGINT:
+            process.kill()
+            process.wait()
+            raise KeyboardInterrupt
+        process.send_signal(number)
 
     before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -81,8 +111,11 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 def _child(code: int, data: bytes) -> Child:
     child = Child(code)
-    for line in data.splitlines():
-        facts: dict[str, Any] = json.loads(line)
+    for line in data.split(b"\n"):
+        try:
+            facts: dict[str, Any] = json.loads(line or b"{}")
+        except ValueError:
+            continue  # broken off in the middle, by the death of the child or a second Ctrl-C
         child.run = facts.get("run", child.run)
         child.done = facts.get("done", child.done)
         child.error = facts.get("error", child.error)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from agentloom.cli.script_child import leave
 from agentloom.cli.script_effects import Noting
 from agentloom.cli.script_exec import Ended, load
 from agentloom.cli.script_facts import script_agent, script_code
@@ -59,10 +60,18 @@ def _run(
     session = recording.session
     noting = Noting()
     run = ScriptRun(session, program, noting, shown(to_stderr=quiet), outer=outer, strict=False)
-    try:
-        ended = run.execute()
+
+    def finish(ended: Ended) -> None:
         _note(run, noting)
         session.engine.finish(ended.status, run.output(ended))
+        results.send(done=summary(run, noting, ended))
+
+    run.at_exit(finish)
+    try:
+        ended = run.execute()
+        if not results.ours:
+            leave(ended.exit)  # a process that the program forked, and that came to the program's end
+        finish(ended)
     except (ControlFlow, StoreFailed):
         failure = session.engine.failure
         if isinstance(failure, StoreFailed):
@@ -71,7 +80,6 @@ def _run(
     finally:
         session.source.close()
         close_outer(outer)
-    results.send(done=summary(run, noting, ended))
     return ended.exit
 
 
@@ -95,9 +103,7 @@ def summary(run: ScriptRun, noting: Noting, ended: Ended) -> dict[str, Any]:
             {"name": tool.name, "place": tool.place, "effect": tool.effect} for tool in run.finder.found
         ],
         "missing": [{"name": tool.name, "why": tool.why} for tool in run.finder.missing],
-        "unrecorded": [
-            {"kind": effect.kind, "what": effect.what, "where": effect.where} for effect in noting.seen
-        ],
+        "unrecorded": noting.facts(),
         "more": noting.more,
     }
 
@@ -110,12 +116,12 @@ def shown(*, to_stderr: bool) -> dict[str, Callable[[bytes], None]]:
 
 
 def _writer(stream: Any) -> Callable[[bytes], None]:
-    target, live = stream.buffer, bool(stream.isatty()) or stream is sys.stderr
+    target = stream.buffer
 
     def write(data: bytes) -> None:
+        # At once: the program may have flushed it, and its process may not come to a good end.
         with contextlib.suppress(BrokenPipeError):
             target.write(data)
-            if live:
-                target.flush()
+            target.flush()
 
     return write

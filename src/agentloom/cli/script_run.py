@@ -7,11 +7,12 @@ import contextlib
 import logging
 import os
 import signal
+import threading
 import time
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from agentloom.adapters import httpx_seam, sdks
 from agentloom.adapters.httpx_transports import Exchange
@@ -25,7 +26,7 @@ from agentloom.runtime.session import Session
 from agentloom.runtime.toolfind import Finder, tool_names
 from agentloom.runtime.tools import Effect
 
-__all__ = ["Program", "ScriptRun"]
+__all__ = ["Program", "ScriptRun", "ignored", "one_press"]
 
 _SAME_PRESS = 0.3
 """Seconds within which a second interrupt is the same Ctrl-C, passed on by the parent process."""
@@ -65,6 +66,12 @@ class ScriptRun:
         self.finder = Finder(places, program.effects, around(effects, emit))
         self._watch = Watch(effects, places, everything=strict)
         self._outer = outer
+        self._strict = strict
+        self._at_exit: Callable[[Ended], None] | None = None
+
+    def at_exit(self, finish: Callable[[Ended], None]) -> None:
+        """What ends the run where the program ends its process itself, with ``os._exit`` in its main thread."""
+        self._at_exit = finish
 
     def execute(self) -> Ended:
         """Run to the end; then the output is in ``output``. Raises ``ControlFlow`` only."""
@@ -75,9 +82,32 @@ class ScriptRun:
             stack.enter_context(inner_loops(self.session, self._outer))
             stack.enter_context(self.capture.installed())
             stack.enter_context(entered(self.session.root))
-            stack.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, _interrupts()))
-            stack.enter_context(self._watch.armed())
+            # On replay Ctrl-C is for the parent, which ends this process: nothing can be lost with it.
+            handler = ignored if self._strict else _interrupts()
+            stack.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, handler))
+            stack.enter_context(self._exits())
+            if self._strict:
+                self._watch.arm()
+            else:
+                stack.enter_context(self._watch.armed())
             return run_main(self.program.code, self.program.path, self.program.argv)
+
+    @contextlib.contextmanager
+    def _exits(self) -> Generator[None]:
+        """For the block, ``os._exit`` in the main thread ends the run before it ends the process."""
+        before, owner = os._exit, os.getpid()
+
+        def leave(status: int) -> None:
+            here = threading.current_thread() is threading.main_thread() and os.getpid() == owner
+            if here and self._at_exit is not None:
+                self._at_exit(Ended(status & 0xFF))
+            before(status)
+
+        os._exit = leave  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            os._exit = before
 
     def output(self, ended: Ended) -> dict[str, Any]:
         """What the run's end entry holds."""
@@ -109,6 +139,33 @@ def _own_log(show: Callable[[bytes], None]) -> None:
     log = logging.getLogger("agentloom")
     log.propagate = False
     log.handlers = [_ToTerminal(show)]
+
+
+def ignored(_number: int, _frame: types.FrameType | None) -> None:
+    """Handles a signal by doing nothing."""
+
+
+@contextlib.contextmanager
+def one_press() -> Generator[None]:
+    """For the block, an interrupt that comes twice (from the terminal, and passed on by the parent) is one; asyncio's
+    runner sees it too."""
+    runner, module = cast(Any, asyncio.Runner), cast(Any, signal)
+    seen, default, handle = _interrupts(), signal.default_int_handler, runner._on_sigint
+
+    def on_sigint(self: Any, number: int, frame: types.FrameType | None, main_task: object) -> None:
+        try:
+            seen(number, frame)
+        except KeyboardInterrupt:
+            handle(self, number, frame, main_task)
+
+    before = signal.signal(signal.SIGINT, seen)
+    # asyncio's runner puts its own handler only in the place of the default one.
+    module.default_int_handler, runner._on_sigint = seen, on_sigint
+    try:
+        yield
+    finally:
+        module.default_int_handler, runner._on_sigint = default, handle
+        signal.signal(signal.SIGINT, before)
 
 
 def _interrupts() -> Callable[[int, types.FrameType | None], None]:

@@ -6,14 +6,20 @@ import ast
 import importlib.util
 import os
 import sys
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from agentloom.errors import TargetError
+from agentloom.errors import ControlFlow, LoomError, TargetError
 from agentloom.runtime.loading import loading
 
 __all__ = ["Target", "agent_object", "load_module", "parse_target"]
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ def parse_target(text: str) -> Target:
                 f"{head} {what}", hint="name a Python file: agentloom run agent.py", target=text
             )
         return Target(path, None, name or None)
-    if not colon or not name:
+    if not colon or not name or not all(part.isidentifier() for part in head.split(".")):
         raise TargetError(
             f"{text} is neither a file nor module:name",
             hint="agentloom run agent.py -- ARGS, agentloom run file.py:agent, agentloom run module:agent",
@@ -50,32 +56,68 @@ def parse_target(text: str) -> Target:
 def load_module(path: str | None, module: str | None, *, main: bool = False) -> ModuleType:
     """Import a file (under its stem, or as ``__main__`` without its ``if __name__`` part) or a module by name.
 
-    Raises ``TargetError`` for what is not there; what the module itself raises goes through.
+    Raises ``TargetError`` for what is not there, and for what the module raises while it is imported.
     """
     if path is None:
         sys.path.insert(0, os.getcwd())
         try:
-            return _imported(str(module))
-        except ModuleNotFoundError as error:
-            missing = error.name or ""
-            if missing and str(module).startswith(missing):
+            with _importing(str(module)):
+                return _imported(str(module))
+        except TargetError as error:
+            missing = getattr(error.__cause__, "name", None) or ""
+            if (
+                isinstance(error.__cause__, ModuleNotFoundError)
+                and missing
+                and str(module).startswith(missing)
+            ):
                 raise TargetError(
                     f"no module named {missing}",
                     hint="run from its folder, or name the file: file.py:agent",
                 ) from error
             raise
     sys.path.insert(0, os.path.dirname(path))
-    if main:
-        return _as_main(path)
-    name = module or os.path.splitext(os.path.basename(path))[0]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or not spec.loader:
-        raise TargetError(f"{path} cannot be imported", hint="name a .py file")
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[name] = loaded
-    with loading():
-        spec.loader.exec_module(loaded)
-    return loaded
+    with _importing(path):
+        if main:
+            return _as_main(path)
+        name = module or os.path.splitext(os.path.basename(path))[0]
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or not spec.loader:
+            raise TargetError(f"{path} cannot be imported", hint="name a .py file")
+        loaded = importlib.util.module_from_spec(spec)
+        sys.modules[name] = loaded
+        with loading():
+            spec.loader.exec_module(loaded)
+        return loaded
+
+
+@contextmanager
+def _importing(target: str) -> Generator[None]:
+    """Whatever the program raises while it is imported becomes a ``TargetError`` that names the place."""
+    try:
+        yield
+    except (LoomError, ControlFlow, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        if isinstance(error, SystemExit):
+            what = f"it ends the program (exit code {error.code})"
+        raise TargetError(
+            f"{target} cannot be imported: {what}{_place(error)}",
+            hint=f"python {target}" if target.endswith(".py") else f"python -m {target}",
+            target=target,
+        ) from error
+
+
+def _place(error: BaseException) -> str:
+    """`` (file:line)`` of the innermost line of plain code in the traceback, or of the syntax error."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}:{error.lineno})"
+    frames = [
+        f"{frame.filename}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<frozen", _PACKAGE))
+    ]
+    return f" ({frames[-1]})" if frames else ""
 
 
 def _imported(name: str) -> ModuleType:

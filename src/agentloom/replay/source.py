@@ -31,6 +31,8 @@ class ReplaySource:
 
     def __init__(self, recording: Recording) -> None:
         self.on_arrival: Callable[[], None] | None = None
+        self.on_finding: Callable[[], None] | None = None
+        """Called when the first finding is made, before the program hears of it."""
         self.recording = recording
         self.finding: Finding | None = None
         self.unusable: LoomError | None = None
@@ -64,6 +66,8 @@ class ReplaySource:
         """Keep the first finding; the exception to raise."""
         if self.finding is None:
             self.finding = finding
+            if self.on_finding is not None:
+                self.on_finding()
         finding = self.finding
         where = f" at {finding.call.kind} {finding.call.name}" if finding.call else ""
         return Diverged(f"the replay diverged ({finding.cls}){where}: {finding.message}")
@@ -83,6 +87,10 @@ class ReplaySource:
     def refuse(self, finding: Finding) -> Diverged:
         """Keep a finding from outside the calls (a refused effect); the exception to raise where it happened."""
         return self._failed(finding)
+
+    def recording_ends(self) -> Finding:
+        """The finding where the trace stops and the program would go on."""
+        return self._end_finding(None)
 
     # -- requests ------------------------------------------------------------------------------------------------
 

@@ -189,14 +189,19 @@ class Watch:
         self._everything = everything
         self._busy = threading.local()
 
-    @contextmanager
-    def armed(self) -> Generator[None]:
-        """Watch while the block runs. One watch at a time in a process."""
+    def arm(self) -> None:
+        """Watch from now on, to the end of the process. One watch at a time in a process."""
         global _armed
         if _armed is not None:
             raise RuntimeError("another watch is armed in this process")
         _install()
         _armed = self
+
+    @contextmanager
+    def armed(self) -> Generator[None]:
+        """Watch while the block runs."""
+        global _armed
+        self.arm()
         try:
             yield
         finally:
