@@ -1,0 +1,132 @@
+"""Workflows: steps in order, prompts by a stated rule, deterministic steps that really run on replay."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from agentloom import State, Workflow, set_backend
+from agentloom.errors import WorkflowError
+from agentloom.store import MemoryStore
+
+
+class Echo:
+    """Answers with the model's name and the last message."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    async def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self.asked.append(dict(request))
+        return {"content": f"{request['model']} says {len(request['messages'])}", "tool_calls": None}
+
+    def complete_sync(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def stream(self, request: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        raise NotImplementedError
+
+    def stream_sync(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def backend() -> Iterator[Echo]:
+    mine = Echo()
+    before = set_backend(mine)
+    yield mine
+    set_backend(before)
+
+
+def test_a_model_step_sends_the_input_and_then_the_results_before(backend: Echo) -> None:
+    graph = Workflow()
+    graph.step("classify", model="a", temperature=0).step("route", fn=lambda state: ["x", 1])
+    trace = graph.step("respond", model="b", system="Be kind.").run("hello", seed=42, store=MemoryStore())
+    first, second = backend.asked
+    assert first == {"model": "a", "messages": [{"role": "user", "content": "hello"}], "temperature": 0}
+    assert second["messages"] == [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": 'hello\nclassify: a says 1\nroute: ["x", 1]'},
+    ]
+    assert trace.output == "b says 2"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "content"),
+    [
+        ("About {input}: {first}", "About hello: a says 1"),
+        (lambda state: f"{state.first}!", "a says 1!"),
+        (lambda state: [{"role": "user", "content": state["input"]}], "hello"),
+    ],
+)
+def test_prompts_are_texts_or_functions(backend: Echo, prompt: Any, content: str) -> None:
+    graph = Workflow().step("first", model="a").step("second", model="b", prompt=prompt)
+    graph.run("hello", store=MemoryStore())
+    assert backend.asked[1]["messages"][-1]["content"] == content
+
+
+def test_a_deterministic_step_runs_on_replay_and_says_what_it_read(backend: Echo) -> None:
+    ran: list[str] = []
+
+    def route(state: State) -> str:
+        ran.append(state["first"])
+        return "human" if "says" in state.first else "bot"
+
+    trace = Workflow().step("first", model="a").step("route", fn=route).run("hi", store=MemoryStore())
+    assert trace.replay().verdict == "identical"
+    assert len(ran) == 2
+    entry = next(entry for entry in trace.journal.entries if entry["kind"] == "state")
+    assert (entry["name"], entry["reads"]) == ("route", ["first"])
+
+
+def test_a_changed_result_of_a_deterministic_step_diverges(backend: Echo) -> None:
+    answers = iter(["human", "bot"])
+    graph = Workflow().step("first", model="a").step("route", fn=lambda state: next(answers))
+    report = graph.run("hi", store=MemoryStore()).replay(check=False)
+    assert report.verdict == "diverged"
+    assert "route" in str(report)
+
+
+def test_the_state_is_read_only_by_copy() -> None:
+    state = State({"a": [1]}, {"one": 1})
+    state["input"]["a"].append(2)
+    assert state["input"] == {"a": [1]}
+    assert (state.one, list(state), len(state), state.reads) == (1, ["input", "one"], 2, ("input", "one"))
+    with pytest.raises(AttributeError, match="it has input, one"):
+        _ = state.two
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("x", {}, "exactly one of model= and fn="),
+        ("x", {"model": "a", "fn": len}, "exactly one of model= and fn="),
+        ("input", {"model": "a"}, "the name is taken"),
+        ("first", {"model": "a"}, "the name is taken"),
+        ("two words", {"model": "a"}, "'two_words'"),
+        ("x", {"fn": len, "temperature": 0}, "temperature belong to a model step"),
+        ("x", {"fn": lambda: None}, "takes one argument"),
+    ],
+)
+def test_what_cannot_be_built_names_the_step(name: str, given: dict[str, Any], message: str) -> None:
+    graph = Workflow().step("first", model="a")
+    with pytest.raises(WorkflowError, match=message) as caught:
+        graph.step(name, **given)
+    assert repr(name) in caught.value.message
+
+
+def test_a_workflow_without_steps_does_not_run() -> None:
+    with pytest.raises(WorkflowError, match="no steps"):
+        Workflow("empty").run("hi", store=MemoryStore())
+
+
+async def _run(graph: Workflow) -> str:
+    return str((await graph.arun("hi", store=MemoryStore())).output)
+
+
+def test_it_runs_inside_a_running_loop(backend: Echo) -> None:
+    import asyncio
+
+    assert asyncio.run(_run(Workflow().step("first", model="a"))) == "a says 1"
