@@ -16,5 +16,11 @@ settings.load_profile("agentloom")
 @pytest.fixture(autouse=True)
 def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader's own store, durability and colours decide nothing here."""
-    for name in ("AGENTLOOM_STORE", "AGENTLOOM_DURABILITY", "AGENTLOOM_MODEL_BACKEND", "NO_COLOR", "FORCE_COLOR"):
+    for name in (
+        "AGENTLOOM_STORE",
+        "AGENTLOOM_DURABILITY",
+        "AGENTLOOM_MODEL_BACKEND",
+        "NO_COLOR",
+        "FORCE_COLOR",
+    ):
         monkeypatch.delenv(name, raising=False)
