@@ -56,8 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _broken_pipe()
     except KeyboardInterrupt:
-        Screen(settings).problem("interrupted", None)
-        return 130
+        return _interrupted(Screen(settings))
     except (Exception, ControlFlow) as error:  # noqa: BLE001
         # The last resort of the process: everything is reported with its traceback, nothing is swallowed.
         from agentloom.cli.exits import report
@@ -107,6 +106,15 @@ def _usage(problem: Exception, screen: Screen) -> int:
     else:
         screen.problem(message, hint)
     return code
+
+
+def _interrupted(screen: Screen) -> int:
+    """Ctrl-C: say so; exit code 130."""
+    if screen.json:
+        screen.error_text('{"error": {"type": "KeyboardInterrupt", "message": "interrupted", "exit": 130}}')
+    else:
+        screen.problem("interrupted", None)
+    return 130
 
 
 def _broken_pipe() -> int:

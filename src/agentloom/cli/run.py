@@ -109,9 +109,13 @@ def _report(settings: Settings, screen: Screen, child: Child, seconds: float) ->
             )
         return int(child.error.get("exit") or 1)
     if child.run is None:
-        screen.problem(
-            f"the process of the program ended with exit code {child.code} before the run began", None
-        )
+        message = f"the process of the program ended with exit code {child.code} before the run began"
+        hint = "what it wrote above says why; nothing was recorded"
+        if screen.json:
+            facts = {"type": "NoRun", "message": message, "next": hint, "exit": child.code or 1}
+            screen.error_text(_json({"error": facts}))
+        else:
+            screen.problem(message, hint)
         return child.code or 1
     counts = _counts(settings, child.run)
     done = child.done or {"status": "crashed", "exit": child.code}

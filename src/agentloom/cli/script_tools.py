@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from agentloom.errors import ValueRefused
 from agentloom.runtime.refuse import Effect, Effects
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
+from agentloom.runtime.strays import stray
 from agentloom.runtime.toolfind import Around
 from agentloom.runtime.tools import Effect as ToolEffect
 from agentloom.runtime.tools import wrap_tool
@@ -87,6 +89,9 @@ def around(effects: Effects, emit: Emit) -> Around:
         if inspect.iscoroutinefunction(plain):
 
             async def awaited(*args: Any, **kwargs: Any) -> Any:
+                if stray() is not None:
+                    effects.attempt(_in_thread(name, plain))
+                    return await plain(*args, **kwargs)
                 with _handed_on(name, effects, emit) as call:
                     call.value = await recorded(*args, **kwargs)
                 return await plain(*args, **kwargs) if call.passed else call.value
@@ -94,6 +99,9 @@ def around(effects: Effects, emit: Emit) -> Around:
             return awaited
 
         def called(*args: Any, **kwargs: Any) -> Any:
+            if stray() is not None:
+                effects.attempt(_in_thread(name, plain))
+                return plain(*args, **kwargs)
             with _handed_on(name, effects, emit) as call:
                 call.value = recorded(*args, **kwargs)
             return plain(*args, **kwargs) if call.passed else call.value
@@ -127,6 +135,13 @@ def _handed_on(name: str, effects: Effects, emit: Emit) -> Generator[_Call]:
     if isinstance(call.value, Printed):
         _emit(call.value.printed, emit)
         call.value = call.value.value
+
+
+def _in_thread(name: str, plain: Callable[..., Any]) -> Effect:
+    """A thread of the program has no place in the recorded order: the call passes as plain code, or is refused."""
+    code = plain.__code__
+    where = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno} {plain.__name__}"
+    return Effect("tool", f"calls tool {name} in a thread", where)
 
 
 def _unrecorded(name: str, refused: ValueRefused) -> Effect:

@@ -1,8 +1,8 @@
 """Effects that agent code attempts on replay outside every host call: refused, and named in the report.
 
 Works inside one process, where other code may run beside the replay: only what happens in the replayed run's own
-context is refused. What this cannot see is listed in ``docs/concepts.md``; the command line replays in a child
-process instead.
+context, and in threads that it starts, is refused. What this cannot see is listed in ``docs/concepts.md``; the
+command line replays in a child process instead.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from agentloom.replay.source import ReplaySource
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Effect, Watch
 from agentloom.runtime.scope import current
+from agentloom.runtime.strays import stray
 
 __all__ = ["effect_finding", "refusing"]
 
@@ -32,12 +33,13 @@ class _Router:
     def attempt(self, effect: Effect) -> None:
         """Refuse the effect where a replayed run attempts it; reads are let through."""
         scope = current()
-        source = scope.session.source if scope is not None else None
-        if scope is None or not isinstance(source, ReplaySource) or effect.kind == "file read":
+        session = scope.session if scope is not None else stray()
+        source = session.source if session is not None else None
+        if session is None or not isinstance(source, ReplaySource) or effect.kind == "file read":
             return
         failure = source.refuse(effect_finding(effect))
-        if scope.session.engine.failure is None:
-            scope.session.engine.failure = failure
+        if session.engine.failure is None:
+            session.engine.failure = failure
         raise failure
 
 

@@ -58,6 +58,7 @@ class Recording:
 
     def close(self) -> None:
         """Give up the lease. The trace stays as it is."""
+        self.session.over = True
         self._appender.close()
 
 

@@ -8,6 +8,7 @@ system has to refuse that.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -22,7 +23,7 @@ from agentloom.runtime.work import under_way
 
 __all__ = ["Effect", "Effects", "Kind", "Watch"]
 
-Kind = Literal["file write", "file read", "database", "network", "process", "tool"]
+Kind = Literal["file write", "file read", "database", "network", "process", "native", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,13 @@ def _changes(verb: str) -> Callable[[tuple[Any, ...]], Found]:
     return find
 
 
+def _makes_folder(args: tuple[Any, ...]) -> Found:
+    name = _text(args[0])
+    if os.path.basename(name) == "__pycache__":
+        return None  # the interpreter's own cache
+    return "file write", f"makes folder {name}"
+
+
 def _renames(args: tuple[Any, ...]) -> Found:
     if f"{os.sep}__pycache__{os.sep}" in _text(args[1]):
         return None
@@ -93,6 +101,34 @@ def _database(args: tuple[Any, ...]) -> Found:
     if name in (":memory:", "") or name.startswith("file::memory:"):
         return None  # lives and dies in this process
     return "database", f"opens database {name}"
+
+
+def _authorizer(action: int, name: str | None, *_: object) -> int:
+    """Sees what no audit event tells: a database in memory that attaches a file, or is copied into one.
+
+    Called by SQLite when it compiles a statement; ``name`` is None where the file is no literal. 0 allows it; an
+    exception denies it.
+    """
+    if action == _SQLITE_ATTACH and name not in ("", ":memory:") and _armed is not None:
+        _armed.saw(("database", f"attaches database {name or '(a computed name)'}"))
+    return 0
+
+
+_SQLITE_ATTACH = 24
+
+
+def _c_function(args: tuple[Any, ...]) -> Found:
+    name = str(args[1])
+    return ("native", f"calls C function {name}") if name in _TOUCHES_THE_WORLD else None
+
+
+_TOUCHES_THE_WORLD = frozenset(
+    "system popen fork vfork clone execl execle execlp execv execve execvp execvpe posix_spawn posix_spawnp syscall"
+    " open open64 openat openat64 creat fopen fopen64 freopen write pwrite fwrite unlink unlinkat remove rename"
+    " renameat renameat2 mkdir mkdirat rmdir link linkat symlink symlinkat truncate truncate64 chmod fchmodat chown"
+    " mknod mkfifo socket connect bind send sendto sendmsg kill killpg tgkill getaddrinfo gethostbyname".split()
+)
+"""Functions of the C library that a program may reach through ctypes past every audit event."""
 
 
 def _connects(verb: str, at: int) -> Callable[[tuple[Any, ...]], Found]:
@@ -132,7 +168,7 @@ _TABLE: dict[str, Callable[[tuple[Any, ...]], Found]] = {
     "open": _opened,
     "os.remove": _changes("removes"),
     "os.rmdir": _changes("removes folder"),
-    "os.mkdir": _changes("makes folder"),
+    "os.mkdir": _makes_folder,
     "os.rename": _renames,
     "os.link": _changes("links"),
     "os.symlink": _changes("links"),
@@ -162,6 +198,8 @@ _TABLE: dict[str, Callable[[tuple[Any, ...]], Found]] = {
     "os.spawn": _starts(2),
     "os.startfile": _starts(0),
     "pty.spawn": _starts(0),
+    "ctypes.dlsym": _c_function,
+    "syslog.syslog": lambda _: ("file write", "writes to the system's log"),
     "os.fork": _forks,
     "os.forkpty": _forks,
     "os.kill": _signals,
@@ -173,6 +211,10 @@ _WRAPPED: tuple[tuple[str, str, Kind, str], ...] = (
     ("os", "mkfifo", "file write", "makes a pipe"),
     ("os", "mknod", "file write", "makes a file"),
     ("_posixsubprocess", "fork_exec", "process", "starts a process"),
+    ("signal", "pidfd_send_signal", "process", "sends a signal to a process"),
+    ("_posixshmem", "shm_open", "file write", "opens shared memory"),
+    ("_gdbm", "open", "file write", "opens a database"),
+    ("_dbm", "open", "file write", "opens a database"),
 )
 
 
@@ -215,7 +257,7 @@ class Watch:
         self._busy.now = True
         try:
             own, direct = self._find(sys._getframe(2))  # pyright: ignore[reportPrivateUsage]
-            if kind == "file read" and not direct:
+            if kind in _DIRECT and not direct:
                 return
             if own is None and not self._everything:
                 return
@@ -237,6 +279,9 @@ class Watch:
         return None, False
 
 
+_DIRECT: frozenset[Kind] = frozenset(("file read", "native"))
+"""What counts only where the program's own code does it, with nothing but the standard library between: packages
+read their own files and look up C functions all the time."""
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 
@@ -272,10 +317,34 @@ def _install() -> None:
     _installed = True
     sys.addaudithook(_hook)
     for module_name, name, kind, what in _WRAPPED:
-        module: Any = sys.modules.get(module_name) or __import__(module_name)
+        try:
+            module: Any = sys.modules.get(module_name) or __import__(module_name)
+        except ImportError:
+            continue  # this Python was built without it
         original = getattr(module, name, None)
         if original is not None:
             setattr(module, name, _wrapper(original, (kind, what)))
+    _watch_attaching()
+
+
+def _watch_attaching() -> None:
+    try:
+        import _sqlite3
+        import sqlite3
+        import sqlite3.dbapi2
+    except ImportError:
+        return  # this Python was built without it
+    connect = sqlite3.connect
+
+    @functools.wraps(connect)
+    def connected(*args: Any, **kwargs: Any) -> Any:
+        connection = connect(*args, **kwargs)
+        if _armed is not None and under_way() is None:
+            connection.set_authorizer(_authorizer)
+        return connection
+
+    for module in cast("tuple[Any, ...]", (_sqlite3, sqlite3, sqlite3.dbapi2)):
+        module.connect = connected
 
 
 def _wrapper(original: Callable[..., Any], found: tuple[Kind, str]) -> Callable[..., Any]:

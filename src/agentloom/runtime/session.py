@@ -11,6 +11,7 @@ from agentloom.format.callids import segment
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.scope import Scope
 from agentloom.runtime.source import OutcomeSource
+from agentloom.runtime.strays import mark_threads
 
 if TYPE_CHECKING:
     from agentloom.runtime.baton import Baton
@@ -23,16 +24,19 @@ class Session:
     """``seed`` seeds the run's explicit random draws, one generator for each path, so that a draw added elsewhere
     shifts nothing; without a seed draws come from the system."""
 
-    __slots__ = ("_randoms", "agent", "baton", "engine", "loop", "root", "run_id", "seed", "source")
+    __slots__ = ("_randoms", "agent", "baton", "engine", "loop", "over", "root", "run_id", "seed", "source")
 
     def __init__(
         self, engine: Engine, source: OutcomeSource, *, run_id: str, agent: str, seed: int | None
     ) -> None:
+        mark_threads()
         self.engine = engine
         self.source = source
         self.run_id = run_id
         self.agent = agent
         self.seed = seed
+        self.over = False
+        """Set when a recorded run has ended; threads that it left behind are free then. Never set by a replay."""
         self.loop: InnerLoop | None = None
         self.baton: Baton | None = None
         self.root = Scope(self, f"root/{segment(agent)}")

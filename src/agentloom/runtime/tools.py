@@ -13,6 +13,7 @@ from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import current
+from agentloom.runtime.strays import refuse_stray
 
 __all__ = ["Effect", "tool", "wrap_tool"]
 
@@ -68,6 +69,7 @@ def wrap_tool(
         @functools.wraps(function)
         async def awaited(*args: P.args, **kwargs: P.kwargs) -> object:
             if current() is None:
+                refuse_stray(f"tool {maker.name}")
                 return await cast("Callable[P, Awaitable[object]]", function)(*args, **kwargs)
             return await call_async(maker.spec(args, kwargs), maker.perform_async)
 
@@ -77,6 +79,7 @@ def wrap_tool(
         @functools.wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> object:
             if current() is None:
+                refuse_stray(f"tool {maker.name}")
                 return function(*args, **kwargs)
             return call_inline(maker.spec(args, kwargs), maker.perform)
 
