@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from agentloom.format.merkle import Tree as Merkle
@@ -34,6 +35,7 @@ def _whole() -> list[Vector]:
         Vector("valid/worked-example.loom", "the worked example of the specification", worked_example()),
         Vector("valid/values.loom", "every tag of a value", _values()),
         Vector("valid/parts.loom", "bytes and text in parts, a list in pieces", _parts()),
+        Vector("valid/echoes.loom", "a result that comes back as a part and as JSON text", _echoes()),
         Vector("valid/stream.loom", "a stream, a timer, a cancellation, a turn, a state, marks", _stream()),
         Vector(
             "valid/history.loom", "a history that grows, is edited, compacted and grows again", _history()
@@ -103,6 +105,18 @@ def _parts() -> bytes:
         .end()
         .data
     )
+
+
+def _echoes() -> bytes:
+    rows: Tree = {"rows": [{"id": n, "name": f"order {n}"} for n in range(10)], "note": "caf\u00e9"}
+    answer: Tree = {"content": "These are the orders. " * 12, "stop": "end"}
+    maker = Maker("echoes").start()
+    maker.request("root/agent#0", "tool", "orders", {"args": []}).outcome("root/agent#0", rows)
+    maker.request("root/agent#1", "model", "m", {"messages": ["x" * 300, json.dumps(rows)]})
+    maker.outcome("root/agent#1", answer)
+    message: Tree = {"role": "assistant", "content": "These are the orders. " * 12}
+    maker.request("root/agent#2", "model", "m", {"messages": ["x" * 300, json.dumps(rows), message]})
+    return maker.outcome("root/agent#2", "done").end().data
 
 
 def _stream() -> bytes:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Callable
 
-import orjson
-
 from agentloom.errors import PayloadMissing, ValueRefused
-from agentloom.format.canonical import EXACT, Tree, dump
+from agentloom.format.canonical import Tree, dump
 from agentloom.format.digests import NONCE_BYTES, SALT_BYTES, blob_id
+from agentloom.format.echoes import SHARE_BYTES, Echoes, content, text_of
+from agentloom.format.guards import is_container
 from agentloom.format.histories import Growth, Histories
 from agentloom.format.limits import APART_BYTES, LINE_BYTES, PART_BYTES
 from agentloom.format.payloads import Journal
@@ -35,7 +34,7 @@ class BlobWriter:
     def __init__(self, entropy: Callable[[int], bytes]) -> None:
         self._entropy = entropy
         self._pending: list[tuple[str, bytes]] = []
-        self._known: dict[bytes, str] = {}  # digest of form and whole content -> id
+        self._echoes = Echoes()
         self._histories = Histories()
 
     @classmethod
@@ -52,10 +51,10 @@ class BlobWriter:
                 if b'"$list"' in data:
                     continue
                 try:
-                    data = _json(journal.tree(blob))
+                    data = text_of(journal.tree(blob))
                 except PayloadMissing:
                     continue
-            writer._known[_content(form.encode(), data)] = blob
+            writer._echoes.whole[content(form.encode(), data)] = blob
         return writer
 
     @property
@@ -84,16 +83,18 @@ class BlobWriter:
             # Parts that were written for a payload that is refused would be blobs that no entry names.
             orphans = {blob for blob, _ in self._pending[before:]}
             del self._pending[before:]
-            self._known = {known: blob for known, blob in self._known.items() if blob not in orphans}
+            self._echoes.forget(orphans)
             raise
 
     def _put_plain(self, tree: Tree) -> str:
         text = dump(tree)
-        known = _content(b"json", text)
-        found = self._known.get(known)
-        if found is not None:
-            return found
-        return self._write_json(text if len(text) < APART_BYTES else self._divided(tree), known)
+        known = content(b"json", text)
+        found = self._echoes.whole.get(known)
+        if found is None:
+            found = self._write_json(text if len(text) < SHARE_BYTES else self._divided(tree), known)
+            if len(text) >= SHARE_BYTES:
+                self._echoes.learn(found, tree)
+        return found
 
     def put_bytes(self, data: bytes) -> str:
         """The id of a ``bytes`` blob of at most 1 MiB. Longer data goes through ``put({"$bytes": ...})`` in parts."""
@@ -108,8 +109,10 @@ class BlobWriter:
         return self._put_binary("nonce", nonce)
 
     def _put_binary(self, form: str, data: bytes) -> str:
-        known = _content(form.encode(), data)
-        return self._known.get(known) or self._write(form, data, b'"%b"' % base64.b64encode(data), known)
+        known = content(form.encode(), data)
+        return self._echoes.whole.get(known) or self._write(
+            form, data, b'"%b"' % base64.b64encode(data), known
+        )
 
     def _write_json(self, data: bytes, known: bytes) -> str:
         return self._write("json", data, data, known)
@@ -121,7 +124,7 @@ class BlobWriter:
         blob = blob_id(salt, form, covered)
         line = f'{{"blob":"{blob}","salt":"{salt.hex()}","form":"{form}","data":'.encode()
         self._pending.append((blob, b"%b%b}\n" % (line, data)))
-        self._known[known] = blob
+        self._echoes.whole[known] = blob
         return blob
 
     # -- requests with histories
@@ -131,13 +134,13 @@ class BlobWriter:
         outline = dict(tree)  # what tells this request from others: each list by its digest
         for name, value in tree.items():
             if type(value) is list and value:
-                text = _json(value)
+                text = text_of(value)
                 if len(text) >= _LIST_BYTES:
                     growth = self._histories.growth(series, name, value, text)
                     growths.append(growth)
                     outline[name] = growth.digest.hex()
-        known = _content(b"request", dump(outline))
-        found = self._known.get(known)
+        known = content(b"request", dump(outline))
+        found = self._echoes.whole.get(known)
         if found is None:
             written = dict(tree)
             for growth in growths:
@@ -145,7 +148,7 @@ class BlobWriter:
             for name, value in tree.items():
                 if written[name] is value:
                     written[name] = self._part(value)
-            found = self._write_json(_json(written), known)
+            found = self._write_json(text_of(written), known)
         for growth in growths:
             self._histories.wrote(series, growth, found)
         return found
@@ -158,21 +161,19 @@ class BlobWriter:
         for index, text in enumerate(growth.added):
             items[index] = self._item(items[index], text, apart)
             size += len(text)
-        if size > PART_BYTES and len(_json(items)) > PART_BYTES:
+        if size > PART_BYTES and len(text_of(items)) > PART_BYTES:
             return {"$ref": self._wide([self._part(item) for item in growth.items])}
         return {"$list": [growth.base, growth.keep, items]} if growth.keep else items
 
     def _item(self, item: Tree, text: bytes, apart: int) -> Tree:
         """An added item of a history, of which ``text`` is the JSON; from ``apart`` bytes on a blob of its own."""
-        if len(text) < _REF_BYTES or type(item) not in (dict, list, str):
+        if len(text) < _REF_BYTES:
             return item
-        known = _content(b"json", text)
-        found = self._known.get(known)
-        if found is not None:
-            return {"$ref": found}
-        if len(text) < apart:
-            return item
-        return {"$ref": self._write_json(text, known)} if len(text) < APART_BYTES else self._part(item)
+        part = self._part(item)
+        if apart >= APART_BYTES or not is_container(part):
+            return part
+        data = text_of(part)
+        return part if len(data) < apart else {"$ref": self._write_json(data, content(b"json", text))}
 
     # -- dividing a large content into blobs of its own
 
@@ -180,10 +181,10 @@ class BlobWriter:
         """The data of ``tree``, the root of a payload, with its large parts replaced by references."""
         if type(tree) is str:
             encoded = tree.encode()
-            return _json(tree) if len(encoded) <= PART_BYTES else _json({"$text": self._parts(encoded)})
-        data = _json(self._shrunk(tree))
+            return text_of(tree) if len(encoded) <= PART_BYTES else text_of({"$text": self._parts(encoded)})
+        data = text_of(self._shrunk(tree))
         if type(tree) is list and len(data) > PART_BYTES:
-            return _json({"$ref": self._wide([self._part(item) for item in tree])})
+            return text_of({"$ref": self._wide([self._part(item) for item in tree])})
         return data
 
     def _shrunk(self, tree: Tree) -> Tree:
@@ -199,35 +200,38 @@ class BlobWriter:
         return {key: self._part(item) for key, item in tree.items()}
 
     def _part(self, item: Tree) -> Tree:
-        """An item of a container: itself, or a reference to it when it is large or already held by this run."""
+        """An item of a container: itself, or a reference to it when it is large or was said before in this run."""
         if type(item) is str:
-            return item if len(item) < APART_BYTES else self._text(item)
-        if type(item) is not dict and type(item) is not list:
+            return item if len(item) < SHARE_BYTES else self._text(item)
+        if not is_container(item):
             return item
-        text = _json(item)
+        text = text_of(item)
         if len(text) < _REF_BYTES:
             return item
-        known = _content(b"json", text)
-        found = self._known.get(known)
+        known = content(b"json", text)
+        found = self._echoes.find(known)
         if found is not None:
-            return {"$ref": found}
-        if len(text) < APART_BYTES:
+            return found
+        if len(text) < SHARE_BYTES:
             return item
         shrunk = self._shrunk(item)
-        data = _json(shrunk)
+        data = text_of(shrunk)
         if len(data) < APART_BYTES:
             return shrunk
         if type(shrunk) is list and len(data) > PART_BYTES:
-            self._known[known] = self._wide(shrunk)
-            return {"$ref": self._known[known]}
+            self._echoes.whole[known] = self._wide(shrunk)
+            return {"$ref": self._echoes.whole[known]}
         return {"$ref": self._write_json(data, known)}
 
     def _text(self, text: str) -> Tree:
-        if len(text) > PART_BYTES // 4 and len(encoded := text.encode()) > PART_BYTES:
+        data = text_of(text)
+        known = content(b"json", data)
+        found = self._echoes.find(known) or self._echoes.find_text(text)
+        if found is not None:
+            return found
+        if len(data) > PART_BYTES and len(encoded := text.encode()) > PART_BYTES:
             return {"$text": self._parts(encoded)}
-        data = _json(text)
-        known = _content(b"json", data)
-        return {"$ref": self._known.get(known) or self._write_json(data, known)}
+        return text if len(text) < APART_BYTES else {"$ref": self._write_json(data, known)}
 
     def _parts(self, data: bytes) -> Tree:
         starts = range(0, len(data), PART_BYTES)
@@ -237,20 +241,12 @@ class BlobWriter:
         """A list that is too long for one line, as blobs that each extend the one before."""
         blob, kept, start, size = "", 0, 0, 0
         for index, item in enumerate(items):
-            size += len(_json(item)) + 1
+            size += len(text_of(item)) + 1
             if size > PART_BYTES or index == len(items) - 1:
                 piece: Tree = items[start : index + 1]
-                data = _json({"$list": [blob, kept, piece]} if blob else piece)
-                known = _content(b"piece", data)
-                blob = self._known.get(known) or self._write_json(data, known)
+                data = text_of({"$list": [blob, kept, piece]} if blob else piece)
+                known = content(b"piece", data)
+                blob = self._echoes.whole.get(known) or self._write_json(data, known)
                 kept = start = index + 1
                 size = 0
         return blob
-
-
-def _json(tree: Tree) -> bytes:
-    return orjson.dumps(tree, option=EXACT)
-
-
-def _content(form: bytes, data: bytes) -> bytes:
-    return hashlib.sha256(form + data).digest()

@@ -8,6 +8,7 @@ from typing import Any, cast
 from agentloom.errors import FormatError, PayloadMissing
 from agentloom.format.canonical import Tree
 from agentloom.format.digests import NO_PREV
+from agentloom.format.echoes import json_text, text_of
 from agentloom.format.fields import HEX64, Broken, Entry
 from agentloom.format.guards import is_container, is_list, is_map
 from agentloom.format.limits import EXPANDED_BYTES, LINE_DEPTH
@@ -156,11 +157,27 @@ class Journal:
                 return self._resolved(payload, depth + 1)
             if tag in _PARTED and is_list(payload):
                 return self._parts(tag, payload)
+            if tag in ("$part", "$json") and is_list(payload):
+                return self._echo(tag, payload, depth)
         fields: dict[str, Tree] = {}
         for key, item in tree.items():
             fields[key], more = self._filled(item, depth + 1) if is_container(item) else (item, 0)
             size += more
         return fields, size
+
+    def _echo(self, tag: str, payload: list[Any], depth: int) -> tuple[Tree, int]:
+        """A part of another payload, or the JSON text of one."""
+        try:
+            found: Any = self._filled(_inside(payload, 0), depth + 1)[0]
+            if tag == "$part":
+                for key in payload[1:]:
+                    found = _inside(found, key)
+            else:
+                _, style = payload
+                found = json_text(found, style)
+        except (LookupError, ValueError, TypeError) as error:
+            raise FormatError("value.parts", f"a {tag} that leads nowhere: {error}") from error
+        return found, len(text_of(found))
 
     def _parts(self, tag: str, parts: list[Any]) -> tuple[Tree, int]:
         pieces: list[bytes] = []
@@ -215,3 +232,12 @@ class Journal:
         while len(self._lists) > _LISTS:
             del self._lists[next(iter(self._lists))]
         return items, size
+
+
+def _inside(tree: Any, key: object) -> Any:
+    """What stands in a container under a key; ``KeyError`` where there is no such place."""
+    if is_map(tree) and type(key) is str:
+        return tree[key]
+    if is_list(tree) and type(key) is int and 0 <= key < len(tree):
+        return tree[key]
+    raise KeyError(key)

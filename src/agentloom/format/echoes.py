@@ -1,0 +1,114 @@
+"""What a run says twice: parts of earlier payloads, and JSON text of earlier payloads (docs/trace-format.md, 5.4).
+
+A tool's result comes back in the next prompt as ``json.dumps(result)``; a model's answer comes back with a role put
+before it. Both are written as references to where they first stood.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import orjson
+
+from agentloom.format.canonical import EXACT, Tree
+from agentloom.format.guards import is_container, is_list, is_map
+from agentloom.format.limits import APART_BYTES
+
+__all__ = ["SHARE_BYTES", "STYLES", "Echoes", "content", "json_text", "text_of"]
+
+SHARE_BYTES = 200
+"""From this size of its JSON on a part of a payload is remembered; a reference to a part has about 100 bytes."""
+
+_LEVELS = 4  # how deep a payload is looked into: choices[0].message.content
+STYLES: dict[str, tuple[str, str, bool]] = {
+    "spaced-ascii": (", ", ": ", True),
+    "spaced": (", ", ": ", False),
+    "compact-ascii": (",", ":", True),
+    "compact": (",", ":", False),
+}
+"""Style of JSON text -> what separates items, what separates key and value, whether other than ASCII is escaped."""
+
+
+def text_of(tree: Tree) -> bytes:
+    """The JSON of a tree that is known to be one."""
+    return orjson.dumps(tree, option=EXACT)
+
+
+def content(form: bytes, data: bytes) -> bytes:
+    """What stands for a content while a run is written."""
+    return hashlib.sha256(form + data).digest()
+
+
+def json_text(tree: Tree, style: str) -> str:
+    """The JSON text of ``tree`` in a style. ``KeyError`` for an unknown one."""
+    between, after_key, ascii_only = STYLES[style]
+    return json.dumps(tree, ensure_ascii=ascii_only, separators=(between, after_key))
+
+
+class Echoes:
+    """Where the contents of a run first stood: whole payloads, and parts of payloads."""
+
+    def __init__(self) -> None:
+        self.whole: dict[bytes, str] = {}  # content -> blob id
+        self._parts: dict[bytes, list[Tree]] = {}  # content -> [{"$ref": id}, key, ...]
+
+    def forget(self, blobs: set[str]) -> None:
+        """Blobs that will not be written after all."""
+        self.whole = {known: blob for known, blob in self.whole.items() if blob not in blobs}
+
+    def find(self, known: bytes) -> Tree:
+        """A reference to where that content stands, or None."""
+        blob = self.whole.get(known)
+        if blob is not None:
+            return {"$ref": blob}
+        part = self._parts.get(known)
+        return None if part is None else {"$part": [*part]}
+
+    def find_text(self, text: str) -> Tree:
+        """A reference to the value of which ``text`` is the JSON, or None."""
+        if text[:1] not in "{[":
+            return None
+        try:
+            tree: Tree = orjson.loads(text)
+        except ValueError:
+            return None
+        source = self.find(content(b"json", text_of(tree)))
+        if source is None or _has_float(tree):
+            return None
+        style = next((style for style in STYLES if json_text(tree, style) == text), None)
+        return None if style is None else {"$json": [source, style]}
+
+    def learn(self, blob: str, tree: Tree) -> None:
+        """Remember the parts of a payload that are worth a reference."""
+        if is_container(tree):
+            self._learn([{"$ref": blob}], tree, _LEVELS)
+
+    def _learn(self, place: list[Tree], tree: Tree, levels: int) -> None:
+        items = tree.items() if is_map(tree) else enumerate(tree) if is_list(tree) else ()
+        for key, item in items:
+            if type(item) is str:
+                if SHARE_BYTES <= len(item) < APART_BYTES:
+                    self._parts.setdefault(content(b"json", text_of(item)), [*place, key])
+            elif is_container(item):
+                text = text_of(item)
+                if len(text) < SHARE_BYTES:
+                    continue
+                if len(text) < APART_BYTES:
+                    self._parts.setdefault(content(b"json", text), [*place, key])
+                if levels:
+                    self._learn([*place, key], item, levels - 1)
+
+
+def _has_float(tree: Tree) -> bool:
+    """Whether a number in the tree has a text that languages print differently."""
+    todo: list[Tree] = [tree]
+    while todo:
+        item = todo.pop()
+        if is_map(item):
+            todo.extend(item.values())
+        elif is_list(item):
+            todo.extend(item)
+        elif type(item) is float:
+            return True
+    return False
