@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from benchmarks import workload
-from benchmarks.workload import Message
+from benchmarks.agent import workload
+from benchmarks.agent.workload import Message
 
 
 def _digest(request: object) -> str:

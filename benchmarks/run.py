@@ -13,62 +13,19 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import agentloom
-from agentloom import Trace, agent, sync, tool
+from agentloom import Trace
 from agentloom.store import read_file
-from benchmarks import floor, workload
+from benchmarks import floor
+from benchmarks.agent import workload
+from benchmarks.agent.agents import Backend, async_agent, sync_agent
 
 BOUNDS = {"raw_bytes": 400_000, "zst_bytes": 110_000, "growth": 4.2}
 """At N = 100 turns; growth is the file's size for 4 N turns over its size for N."""
-
-
-class _Backend:
-    """Answers model calls with workload W's model."""
-
-    def complete_sync(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        message = workload.model(request["messages"])
-        return {"content": message["content"], "tool_calls": message["tool_calls"]}
-
-    async def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return self.complete_sync(request)
-
-    def stream(self, request: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        raise NotImplementedError
-
-    def stream_sync(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        raise NotImplementedError
-
-
-lookup = tool(effect="read", name="lookup")(workload.tool)
-
-
-@tool(effect="read", name="lookup")
-async def lookup_async(q: str, n: int) -> dict[str, Any]:
-    return workload.tool(q, n)
-
-
-@agent
-def sync_agent(turns: int) -> int:
-    """Workload W as a sync agent."""
-    return len(workload.loop(lambda messages: sync.model("m", messages).message, lookup, turns))
-
-
-@agent
-async def async_agent(turns: int) -> int:
-    """Workload W as an async agent."""
-    messages = workload.start()
-    for _ in range(turns):
-        answer = (await agentloom.model("m", messages)).message
-        messages.append(answer)
-        call = answer["tool_calls"][0]
-        arguments = json.loads(call["function"]["arguments"])
-        result = await lookup_async(arguments["q"], arguments["n"])
-        messages.append({"role": "tool", "tool_call_id": call["id"], "content": json.dumps(result)})
-    return len(messages)
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -185,7 +142,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    agentloom.set_backend(_Backend())
+    agentloom.set_backend(Backend())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         result = report(
