@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentloom.errors import FormatError, IntegrityError, RunNotFound, StoreFailed
+from agentloom.errors import FormatError, IntegrityError, StoreFailed
 from agentloom.store import LocalStore, Query, Store, write_file
 from agentloom.store import scan as scan_module
 from agentloom.store.osfile import RealOs
@@ -202,8 +202,9 @@ def test_strange_files_are_listed_and_hide_nothing(store: LocalStore) -> None:
 def test_a_store_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file")
     store = LocalStore(tmp_path / "store")
-    assert store.runs() == []
-    with pytest.raises(RunNotFound):
+    with pytest.raises(StoreFailed, match="not a folder"):
+        store.runs()
+    with pytest.raises(StoreFailed, match="not a folder"):
         store.read(Sample().run)
     with pytest.raises(StoreFailed, match="not a folder"):
         store.create(Sample().run)

@@ -7,7 +7,6 @@ import click
 from agentloom.cli.exits import Exit
 from agentloom.cli.options import Settings, common
 from agentloom.cli.runs import RUN, find
-from agentloom.format.journal import Journal
 from agentloom.replay.diff import diff
 
 __all__ = ["command"]
@@ -24,9 +23,7 @@ def command(settings: Settings, a: str, b: str) -> int:
     """
     here, there = find(settings, a), find(settings, b)
     names = (here.name, there.name)
-    found = diff(
-        Journal.parse(here.data), Journal.parse(there.data), names=names if names[0] != names[1] else None
-    )
+    found = diff(here.journal(), there.journal(), names=names if names[0] != names[1] else None)
     screen = settings.screen()
     if screen.json:
         screen.data(found.to_json())

@@ -112,7 +112,7 @@ def name_clash(_: Settings) -> Check:
 def store(settings: Settings) -> Check:
     """Whether the store can be written, and whether its disk has room."""
     folder = _store_folder(settings)
-    place = folder if folder.exists() else _existing_parent(folder)
+    place = folder if os.path.exists(folder) else _existing_parent(folder)
     try:
         with tempfile.NamedTemporaryFile(dir=place, prefix=".doctor-") as probe:
             probe.write(b"agentloom")
@@ -125,7 +125,7 @@ def store(settings: Settings) -> Check:
         )  # fmt: skip
     free = shutil.disk_usage(place).free
     detail = f"{folder} is writable, {size(free)} free" + (
-        "" if folder.exists() else " (made by the first run)"
+        "" if os.path.exists(folder) else " (made by the first run)"
     )
     if free < _LOW_SPACE:
         return Check(
@@ -137,7 +137,7 @@ def store(settings: Settings) -> Check:
 def index(settings: Settings) -> Check:
     """The index of the store: it is rebuilt from the traces alone, so a damaged one costs time, never data."""
     path = _store_folder(settings) / "index.sqlite"
-    if not path.exists():
+    if not os.path.exists(path):
         return Check("index", "ok", "none yet; made when runs are listed")
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as db:
@@ -154,7 +154,7 @@ def index(settings: Settings) -> Check:
 def runs(settings: Settings) -> Check:
     """How many runs there are, and which of them cannot be read."""
     folder = _store_folder(settings)
-    if not folder.exists():
+    if not os.path.exists(folder):
         return Check("runs", "ok", "none yet")
     try:
         rows = settings.open_store().runs()
@@ -261,6 +261,6 @@ def _store_folder(settings: Settings) -> Path:
 
 def _existing_parent(path: Path) -> Path:
     for parent in path.parents:
-        if parent.exists():
+        if os.path.exists(parent):
             return parent
     return Path()

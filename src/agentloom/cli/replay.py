@@ -17,7 +17,6 @@ from agentloom.cli.script_facts import replay_environment
 from agentloom.cli.script_parent import Child, child_environment, start
 from agentloom.cli.targets import parse_target
 from agentloom.errors import NotSupported, TargetError
-from agentloom.format.journal import Journal
 from agentloom.replay.recording import Recording
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
     and the report says where and why.
     """
     found = find(settings, run)
-    recording = Recording.from_journal(Journal.parse(found.data))
+    recording = Recording.from_journal(found.journal())
     recording.replayable()
     entry = _entry(recording)
     screen = settings.screen()

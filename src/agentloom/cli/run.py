@@ -107,6 +107,9 @@ def _report(settings: Settings, screen: Screen, child: Child, seconds: float) ->
             screen.problem(
                 str(child.error.get("message")), child.error.get("next") or child.error.get("hint")
             )
+            if child.run is not None:
+                run = short(child.run)
+                screen.note(f"   what was done before that is in run {run}: agentloom show {run}")
         return int(child.error.get("exit") or 1)
     if child.run is None:
         message = f"the process of the program ended with exit code {child.code} before the run began"

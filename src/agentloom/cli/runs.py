@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from agentloom.cli.options import Settings
-from agentloom.errors import LoomError
+from agentloom.errors import FormatError, IntegrityError, LoomError
+from agentloom.format.journal import Journal
 from agentloom.store import Query, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
     from click.shell_completion import CompletionItem
 
-__all__ = ["RUN", "Found", "find", "looks_like_a_file", "short"]
+__all__ = ["RUN", "Found", "find", "looks_like_a_file", "naming", "short"]
 
 _SHORTEST = 4
 _OFFERED = 30  # runs that a shell offers
@@ -35,6 +37,29 @@ class Found:
     def name(self) -> str:
         """What to call it in a message."""
         return self.path or short(self.run or "?")
+
+    def journal(self, *, strict: bool = True) -> Journal:
+        """The trace, parsed. Raises ``FormatError`` or ``IntegrityError`` that name it."""
+        with naming(self.path or f"run {self.run}"):
+            return Journal.parse(self.data, strict=strict)
+
+
+@contextmanager
+def naming(what: str) -> Generator[None]:
+    """What is wrong with a trace, raised in the block, is given the trace's name and a remedy."""
+    try:
+        yield
+    except (FormatError, IntegrityError) as error:
+        if not error.message.startswith(what):
+            error.message = f"{what}: {error.message}"
+        error.args = (error.message,)
+        if error.hint is None:
+            foreign = error.code.startswith("file.")
+            error.hint = (
+                "name a trace file: `agentloom export RUN` makes one" if foreign
+                else f"get an undamaged copy; `agentloom verify {what.removeprefix('run ')}` says what still holds"
+            )  # fmt: skip
+        raise
 
 
 def looks_like_a_file(ref: str) -> bool:

@@ -41,20 +41,24 @@ def replay_agent(job: dict[str, Any], results: Results, recording: Recording, *,
     signal.signal(signal.SIGINT, ignored)
     with reporter.watching():
         root = os.path.dirname(path) if path else os.getcwd()
-        Watch(refusing, Places(root), everything=True).arm()
+        watch = Watch(refusing, Places(root), everything=True)
+        watch.arm()
         try:
-            _run(job, source, refusing, reporter)
+            _run(job, source, refusing, reporter, watch)
         except ControlFlow:
             if source.finding is None and source.unusable is None:
                 raise
         return reporter.send()
 
 
-def _run(job: dict[str, Any], source: ReplaySource, refusing: Refusing, reporter: Reporter) -> None:
+def _run(
+    job: dict[str, Any], source: ReplaySource, refusing: Refusing, reporter: Reporter, watch: Watch
+) -> None:
     recorded: str = job["module"] or ""
     module = load_module(job.get("path"), recorded or None, main=recorded == "__main__")
     agent = agent_function(agent_object(module, job["object"]))
-    reporter.code_now = current_facts(agent, source.recording)
+    with watch.aside():  # it asks git for the commit
+        reporter.code_now = current_facts(agent, source.recording)
     session = refusing.session = session_for(source.recording, source, agent.root)
     given = cast("dict[str, Any]", decode(source.recording.payload("input"), TYPES))
     run_agent(session, source, agent, given)

@@ -92,21 +92,27 @@ def _read_all(fd: int, into: list[bytes]) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes], *, expendable: bool) -> int:
+    stopped: list[int] = []
+
     def forward(number: int, _frame: FrameType | None) -> None:
-        if process.poll() is not None:
+        # Only signals are sent here: waiting inside of the wait below would wait for itself.
+        if process.returncode is not None:
             return
         if expendable and number == signal.SIGINT:
+            stopped.append(number)
             process.kill()
-            process.wait()
-            raise KeyboardInterrupt
-        process.send_signal(number)
+        else:
+            process.send_signal(number)
 
     before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return process.wait()
+        code = process.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if stopped:
+        raise KeyboardInterrupt
+    return code
 
 
 def _child(code: int, data: bytes) -> Child:

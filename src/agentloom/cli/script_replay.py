@@ -14,10 +14,12 @@ from agentloom.cli.script_run import Program, ScriptRun
 from agentloom.cli.script_verdict import Reporter
 from agentloom.errors import ControlFlow
 from agentloom.format.journal import Journal
+from agentloom.format.values import decode
 from agentloom.replay.recording import Recording, facts_of
 from agentloom.replay.replayer import session_for
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.identity import environment
+from agentloom.runtime.registry import TYPES
 
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
@@ -75,10 +77,10 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
 
 def _program(path: str, recording: Recording) -> Program:
     entry = cast("dict[str, Any]", cast("dict[str, Any]", recording.payload("code"))["entry"])
-    given = cast("dict[str, Any]", recording.payload("input"))
+    given = cast("dict[str, Any]", decode(recording.payload("input"), TYPES))
     effects = {call.name: call.effect for call in recording.calls if call.type == "tool" and call.effect}
     streams = cast("dict[str, Any]", entry["streams"])
-    return Program(path, load(path), given["args"], streams, cast(Any, effects))
+    return Program(path, load(path), list(given["args"]), streams, cast(Any, effects))
 
 
 def _compared(recording: Recording) -> tuple[str, ...]:

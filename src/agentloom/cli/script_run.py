@@ -82,9 +82,10 @@ class ScriptRun:
             stack.enter_context(inner_loops(self.session, self._outer))
             stack.enter_context(self.capture.installed())
             stack.enter_context(entered(self.session.root))
-            # On replay Ctrl-C is for the parent, which ends this process: nothing can be lost with it.
-            handler = ignored if self._strict else _interrupts()
-            stack.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, handler))
+            # On replay Ctrl-C is for the parent, which ends this process: nothing can be lost with it. When recording
+            # it is for the program alone: what ends the run after it is not to be interrupted.
+            signal.signal(signal.SIGINT, ignored if self._strict else _interrupts())
+            stack.callback(signal.signal, signal.SIGINT, ignored)
             stack.enter_context(self._exits())
             if self._strict:
                 self._watch.arm()
@@ -158,14 +159,14 @@ def one_press() -> Generator[None]:
         except KeyboardInterrupt:
             handle(self, number, frame, main_task)
 
-    before = signal.signal(signal.SIGINT, seen)
+    signal.signal(signal.SIGINT, seen)
     # asyncio's runner puts its own handler only in the place of the default one.
     module.default_int_handler, runner._on_sigint = seen, on_sigint
     try:
         yield
     finally:
         module.default_int_handler, runner._on_sigint = default, handle
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, ignored)  # the run has ended; what follows is short
 
 
 def _interrupts() -> Callable[[int, types.FrameType | None], None]:

@@ -15,7 +15,6 @@ from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Screen, Span, duration
 from agentloom.cli.runs import RUN, Found, find, short
 from agentloom.errors import PayloadMissing, TargetError
-from agentloom.format.journal import Journal
 from agentloom.replay.recording import RecordedCall, Recording
 from agentloom.replay.text import show as brief
 
@@ -45,7 +44,7 @@ def command(settings: Settings, run: str, call: str | None, *, everything: bool)
     agentloom show last output        also: input env code policy tags conversation
     """
     found = find(settings, run)
-    journal = Journal.parse(found.data, strict=False)
+    journal = found.journal(strict=False)
     recording = Recording.from_journal(journal)
     screen = settings.screen()
     everything = everything or bool(settings.verbosity)

@@ -9,8 +9,8 @@ import click
 
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import size
-from agentloom.cli.runs import RUN, find
-from agentloom.errors import StoreFailed
+from agentloom.cli.runs import RUN, find, naming
+from agentloom.errors import IntegrityError, StoreFailed
 from agentloom.format.journal import check
 from agentloom.store import read_file, write_file
 
@@ -32,6 +32,14 @@ def export(settings: Settings, run: str, *, output: str | None, force: bool) -> 
     (agentloom verify FILE --head HEAD).
     """
     found = find(settings, run)
+    verdict = check(found.data)
+    if not verdict.consistent:
+        where = "" if verdict.line is None else f" (line {verdict.line}, byte {verdict.offset})"
+        raise IntegrityError(
+            verdict.code or "?",
+            f"{found.name} is no consistent trace: {verdict.message}{where}",
+            hint=f"agentloom verify {found.name} says what still holds; to keep it as it is, copy the file itself",
+        )
     if output == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(found.data)
@@ -44,7 +52,6 @@ def export(settings: Settings, run: str, *, output: str | None, force: bool) -> 
             f"{target} exists", hint="choose another name with -o, or --force", path=str(target)
         )
     write_file(target, found.data)
-    verdict = check(found.data)
     written = target.stat().st_size
     screen = settings.screen()
     if screen.json:
@@ -66,7 +73,8 @@ def import_(settings: Settings, files: tuple[str, ...]) -> None:
     done: list[dict[str, str]] = []
     screen = settings.screen()
     for file in files:
-        run = store.add(read_file(file))
+        with naming(file):
+            run = store.add(read_file(file))
         done.append({"file": file, "run": run})
         if not screen.json:
             screen.line(f"{run}  from {file}")

@@ -43,6 +43,8 @@ def command(settings: Settings, run: str, *, head: str | None) -> int:
     lost = (
         verdict.missing and not verdict.torn
     )  # what a crash left unfinished is no loss of what was acknowledged
+    if (verdict.code or "").startswith("version."):
+        return Exit.ERROR  # the bytes may be perfectly sound; this version cannot tell
     sound = verdict.consistent and verdict.unaltered is not False and not lost
     return Exit.OK if sound else Exit.INTEGRITY
 
@@ -84,12 +86,16 @@ def _lines(found: Found, verdict: Verdict, kept: str | None) -> Iterator[list[Sp
     counts = f"{verdict.entries:,} entries, {verdict.calls:,} calls, {verdict.blobs:,} payloads"
     place = "" if verdict.line is None else f"line {verdict.line:,}, byte {verdict.offset:,}: "
     if not verdict.consistent:
-        yield [("bad", "NOT CONSISTENT"), f"  {found.name}"]
+        word = "NOT READABLE" if (verdict.code or "").startswith("version.") else "NOT CONSISTENT"
+        yield [("bad", word), f"  {found.name}"]
         yield ["  first fault  ", f"{place}{verdict.message} [{verdict.code}]"]
         yield ["  before it    ", f"{verdict.entries:,} entries hold"]
+        newer = (verdict.code or "").startswith("version.")
         yield [
             "  next         ",
-            "take the file from where it was made; `agentloom show` reads what is sound",
+            "upgrade agentloom: the file needs a newer one"
+            if newer
+            else "take the file from where it was made; `agentloom show` reads what is sound",
         ]
         return
     if verdict.unaltered is False:

@@ -80,7 +80,7 @@ class ReplaySource:
             raise self._failed(self.finding)
 
     def _judged(self, *, quiescent: bool) -> Diverged:
-        if self._at >= len(self._steps) and not self.recording.closed:
+        if self._at >= len(self._steps) and self._cut_short:
             return self._failed(self._end_finding(self._odd[0]))
         return self._failed(Judge(self.recording, self._at, self._odd, quiescent).finding())
 
@@ -158,7 +158,7 @@ class ReplaySource:
         recorded = self._open[call.id]
         if step is not None and step.kind in ("outcome", "chunk") and step.call is recorded:
             return self._hand_over(step, call)
-        if step is None and not self.recording.closed:
+        if step is None and self._cut_short:
             raise self._failed(self._end_finding(call))
         if recorded.left and recorded.status in ("closed", "cancelled"):
             raise self._reads_on(call, recorded)
@@ -256,7 +256,7 @@ class ReplaySource:
         if step is not None and recorded.status == status and recorded.chunks == call.chunks:
             step.used = True
             return
-        if step is None and not self.recording.closed and recorded.status is None:
+        if step is None and self._cut_short and recorded.status is None:
             return  # the run died first
         word = "left early" if status == "closed" else "cancelled"
         after = f" after {call.chunks:,} of {recorded.chunks:,} chunks" if recorded.chunks else ""
@@ -303,7 +303,7 @@ class ReplaySource:
         if self._odd:
             raise self._judged(quiescent=False)
         step = self._step()
-        if step is None and not self.recording.closed:
+        if step is None and self._cut_short:
             raise self._failed(self._end_finding(None))
         ref = CallRef(entry.call, "state", entry.name, None, entry.src)
         if step is None or step.kind != "state" or step.fields is None:
@@ -335,6 +335,8 @@ class ReplaySource:
             raise self._failed(self._ended_early(step, status))
         end = self.recording.end
         if end is None:
+            raise self._failed(self._end_finding(None))
+        if end["status"] == "cancelled" != status:
             raise self._failed(self._end_finding(None))
         then = self._payload(self.recording.output)
         if status != end["status"]:
@@ -432,7 +434,7 @@ class ReplaySource:
 
     def _nothing_left(self, timer: int | None) -> Diverged:
         waiting = next(iter(self._waiting.values()), None)
-        if not self.recording.closed:
+        if self._cut_short:
             return self._failed(self._end_finding(waiting))
         if waiting is not None:
             recorded = self._open.get(waiting.id)
@@ -443,14 +445,22 @@ class ReplaySource:
         message = f"The agent still waits{due}; when recorded the run had ended here."
         return self._failed(Finding("extra", None, message, reason="past the end"))
 
+    @property
+    def _cut_short(self) -> bool:
+        """Whether the recorded run came to its end by no doing of the program: killed, or interrupted from outside."""
+        end = self.recording.end
+        return end is None or end["status"] == "cancelled"
+
     def _end_finding(self, call: Call | None) -> Finding:
-        """The trace stops without an end entry: the recorded process died. Everything before matched."""
+        """The trace stops where the program would go on: the recorded process died, or the run was interrupted.
+        Everything before matched."""
         calls = self.recording.calls
         dead = next((item for item in calls if item.status is None), None)
         where = (
             f"; call {dead.index} ({dead.type} {dead.name}) has no outcome, it is in doubt" if dead else ""
         )
-        message = f"The recording ends here: its process died after call {len(calls)}{where}."
+        what = "the run was interrupted" if self.recording.closed else "its process died"
+        message = f"The recording ends here: {what} after call {len(calls)}{where}."
         ref = None
         if call is not None:
             recorded = self.recording.by_id.get(call.id)

@@ -281,7 +281,7 @@ class LocalStore:
         """Run id and file name of every trace file, newest first."""
         try:
             names = self._system.listdir(self._runs)
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return []
         except OSError as error:
             raise failed("list", self._runs, error) from error
