@@ -114,3 +114,19 @@ def test_at_a_revision(scripts: Scripts) -> None:
     again = scripts.replay("--at", "HEAD")
     assert again.code == 0, again.all
     assert scripts.replay("--at", "nonsense").code == 1
+
+
+def test_an_agent_in_a_git_repository_is_replayed(scripts: Scripts) -> None:
+    # What agentloom itself asks git for is no effect of the program.
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=x", "-c", "user.email=x@y")
+        subprocess.run(["git", "-C", str(scripts.folder), *who, *words], check=True, capture_output=True)
+
+    path = scripts.write("from agentloom import agent\n\n\n@agent\ndef bot(word):\n    return word * 2\n")
+    git("init", "-q")
+    git("add", "agent.py")
+    git("commit", "-q", "-m", "one")
+    assert scripts.call("run", f"{path}:bot", "--", "ho").code == 0
+    again = scripts.replay()
+    assert again.code == 0, again.all
+    assert again.out.startswith("-- IDENTICAL")

@@ -249,6 +249,16 @@ class Watch:
         finally:
             _armed = None
 
+    @contextmanager
+    def aside(self) -> Generator[None]:
+        """While the block runs, what this thread does is agentloom's own work and not the program's."""
+        before = getattr(self._busy, "now", False)
+        self._busy.now = True
+        try:
+            yield
+        finally:
+            self._busy.now = before
+
     def saw(self, found: Found) -> None:
         """Judge one event; may raise what ``Effects.attempt`` raises."""
         if found is None or under_way() is not None or getattr(self._busy, "now", False):
