@@ -15,9 +15,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from tests.simulation import harness
-from tests.simulation.programs import CONSTRUCTS, HostError, Program, chunks_of, perform
-
 from agentloom.format.journal import Journal
 from agentloom.replay.recording import Recording as Recorded
 from agentloom.replay.replayer import replay
@@ -27,6 +24,8 @@ from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.loop import InnerLoop
 from agentloom.runtime.recorder import RunOptions, begin, record_async
 from agentloom.store import MemoryStore
+from tests.simulation import harness
+from tests.simulation.programs import CONSTRUCTS, HostError, Program, chunks_of, perform
 
 LONGEST_MS = 9.0
 

@@ -19,6 +19,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agentloom.errors import ControlFlow, LoomError
+from agentloom.runtime.loop import InnerLoop
 from tests.simulation.programs import (
     CONSTRUCTS,
     HostError,
@@ -28,9 +30,6 @@ from tests.simulation.programs import (
     generate,
     perform,
 )
-
-from agentloom.errors import ControlFlow, LoomError
-from agentloom.runtime.loop import InnerLoop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

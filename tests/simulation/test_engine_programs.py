@@ -8,9 +8,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.simulation import engine_harness as engine
-from tests.simulation import harness
-from tests.simulation.programs import generate
 
 from agentloom.errors import ControlFlow, LoomError
 from agentloom.format.journal import Journal
@@ -18,6 +15,9 @@ from agentloom.replay.recording import Recording
 from agentloom.replay.replayer import run_agent, session_for
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.engine import Delivery, Engine
+from tests.simulation import engine_harness as engine
+from tests.simulation import harness
+from tests.simulation.programs import generate
 
 SEEDS = range(300)
 EVENTS = ("outcome", "chunk", "timer")

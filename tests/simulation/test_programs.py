@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from agentloom.runtime import loop_tasks
 from tests.asyncio_suite.run import interpreters
 from tests.simulation import harness
 from tests.simulation.programs import generate
-
-from agentloom.runtime import loop_tasks
 
 _ROOT = Path(__file__).resolve().parents[2]
 _COUNT = 400
