@@ -19,11 +19,11 @@ from agentloom.adapters.http_wire import (
 
 def read(*pieces: bytes) -> list[dict[str, Any]]:
     reader = EventReader()
-    return [event for piece in pieces for event in reader.feed(piece)]
+    return [event for piece in pieces for event in reader.feed(piece)] + list(reader.finish())
 
 
 STREAM = (
-    b'\xef\xbb\xbf: a comment\r\ndata: {"a": 1}\r\n\r\nevent: ping\ndata: one\ndata: two\n\n'
+    b': a comment\r\ndata: {"a": 1}\r\n\r\nevent: ping\ndata: one\ndata: two\n\n'
     b"id: 7\rretry: 30\rdata:[1]\r\rdata: 1e3\n\ndata: caf\xc3\xa9\n\n\n\ndata: [DONE]\n\ndata: cut off"
 )
 EVENTS: list[dict[str, Any]] = [
@@ -32,7 +32,10 @@ EVENTS: list[dict[str, Any]] = [
     {"id": "7", "retry": "30", "json": [1]},
     {"data": "1e3"},
     {"data": "café"},
+    {"text": "\n"},  # after an id, some clients take an empty line for an event
+    {"text": "\n"},
     {"data": "[DONE]"},
+    {"text": "data: cut off"},
 ]
 
 
@@ -48,9 +51,33 @@ def test_events_do_not_depend_on_where_the_bytes_are_cut(seed: int) -> None:
     assert read(*pieces) == EVENTS, f"seed {seed}, cuts {cuts}"
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("event", [event for event in EVENTS if "text" not in event])
 def test_an_event_comes_back_from_its_own_bytes(event: dict[str, Any]) -> None:
     assert read(event_bytes(event)) == [event]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'\xef\xbb\xbfdata: {"a": 1}\n\n',
+        b"data: caf\xe9\r\n\r\n",
+        b"data: 1\nother: 2\n\n",
+        b"id: 1\nid: 2\ndata: x\n\n",
+        b"event\r\r",
+    ],
+)
+def test_an_event_that_is_not_plain_is_kept_as_it_came(raw: bytes) -> None:
+    (event,) = read(raw)
+    assert set(event) in ({"text"}, {"bytes"})
+    assert event_bytes(event) == raw
+
+
+def test_a_carriage_return_at_the_very_end_ends_the_last_event() -> None:
+    assert read(b"data: 1\r", b"\r") == [{"data": "1"}]
+
+
+def test_line_separators_of_other_readers_stay_escaped() -> None:
+    assert body_bytes({"json": "\x85\u2028\u2029"}) == b'"\\u0085\\u2028\\u2029"'
 
 
 @pytest.mark.parametrize(

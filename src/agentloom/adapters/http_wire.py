@@ -2,8 +2,8 @@
 
 A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1); a streamed
 one is a head without a body and then one value for each server-sent event: ``{"json" | "data", "event"?, "id"?,
-"retry"?}``, or one ``{"json" | "text" | "bytes"}`` when the answer was not a stream after all. Credentials are in
-headers and query fields; neither is kept except for the names below.
+"retry"?}`` (``{"text" | "bytes"}``: not in plain form, as it came), or one ``{"body": {"json" | "text" | "bytes"}}`` when
+the answer was not a stream after all. Credentials are in headers and query fields; neither is kept.
 """
 
 from __future__ import annotations
@@ -93,7 +93,11 @@ def body_bytes(fields: Mapping[str, Any]) -> bytes:
 
 def _json_bytes(value: Any) -> bytes:
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        # httpx's iter_lines ends lines at these, and no server that escapes them means that.
+        for mark, escape in (("\x85", "\\u0085"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):
+            text = text.replace(mark, escape)
+        return text.encode("utf-8")
     except UnicodeEncodeError:  # a lone surrogate: only an escape can carry it
         return json.dumps(value, separators=(",", ":")).encode("ascii")
 
@@ -101,59 +105,90 @@ def _json_bytes(value: Any) -> bytes:
 class EventReader:
     """Splits the bytes of an event stream (WHATWG server-sent events) into one value for each event.
 
-    As that specification has it, an event that the stream's end cuts off (no empty line after it) does not count.
+    An event is taken apart only where that loses nothing to any client: what is not in plain form (a byte order mark,
+    unknown fields, invalid UTF-8, an event that the stream's end cuts off) is kept as it came, as ``text`` or
+    ``bytes``. Comments carry nothing and are dropped.
     """
 
     def __init__(self) -> None:
         self._rest = b""
-        self._first = True
-        self._fields: dict[str, Any] = {}
-        self._data: list[str] = []
+        self._raw = b""
+        self._lines: list[bytes] = []
+        self._sticky = False
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
         """The events that ``data`` completes."""
-        if self._first and data:
-            self._first = False
-            data = data.removeprefix(b"\xef\xbb\xbf")
         whole = self._rest + data
         # A carriage return at the very end may be half of a line end: it waits for the next bytes.
         held = b"\r" if whole.endswith(b"\r") else b""
-        lines = re.split(rb"\r\n|\n|\r", whole[: len(whole) - len(held)])
-        self._rest = lines.pop() + held
-        for line in lines:
-            event = self._line(line.decode("utf-8", "replace"))
-            if event is not None:
-                yield event
+        *lines, rest = _LINE_ENDS.split(whole[: len(whole) - len(held)])
+        self._rest = rest + held
+        for line, end in zip(lines[::2], lines[1::2], strict=True):
+            yield from self._line(line, end)
 
-    def _line(self, line: str) -> dict[str, Any] | None:
-        if not line:
-            return self._take()
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if name == "data":
-            self._data.append(value)
-        elif name in ("event", "id", "retry"):
-            self._fields[name] = value
-        return None  # anything else is a comment or unknown, and carries nothing
+    def finish(self) -> Iterator[dict[str, Any]]:
+        """What is left at the stream's end: an event that a carriage return ends, or the part of one that was cut."""
+        if self._rest.endswith(b"\r"):
+            rest, self._rest = self._rest[:-1], b""
+            yield from self._line(rest, b"\r")
+        left = self._raw + self._rest
+        if left:
+            yield _as_it_came(left)
+        self._raw, self._rest = b"", b""
 
-    def _take(self) -> dict[str, Any] | None:
-        if not self._data and not self._fields:
+    def _line(self, line: bytes, end: bytes) -> Iterator[dict[str, Any]]:
+        self._raw += line + end
+        if line:
+            self._lines.append(line)
+            return
+        raw, lines = self._raw, self._lines
+        self._raw, self._lines = b"", []
+        fields = [one for one in lines if not one.startswith(b":")]
+        if fields or self._sticky:  # for some clients each empty line after an id ends an event
+            event = _plain_event(fields)
+            yield _as_it_came(raw) if event is None else event
+        self._sticky = self._sticky or any(one.startswith(b"id") for one in fields)
+
+
+_LINE_ENDS = re.compile(rb"(\r\n|\n|\r)")
+
+
+def _plain_event(lines: list[bytes]) -> dict[str, Any] | None:
+    """The fields of an event; None when taking it apart would lose something."""
+    event: dict[str, Any] = {}
+    data: list[str] = []
+    for line in lines:
+        name, colon, rest = line.partition(b":")
+        try:
+            value = rest.removeprefix(b" ").decode("utf-8")
+        except UnicodeDecodeError:
             return None
-        event, self._fields = self._fields, {}
-        text = "\n".join(self._data)
-        if text.startswith(("{", "[")):
-            try:
-                event["json"] = json.loads(text)
-            except (ValueError, RecursionError):  # "[DONE]", or text that only looks like JSON
-                event["data"] = text
-        elif self._data:
+        if name == b"data":
+            data.append(value)
+        elif name in (b"event", b"id", b"retry") and colon and name.decode() not in event:
+            event[name.decode()] = value
+        else:
+            return None
+    text = "\n".join(data)
+    if text.startswith(("{", "[")):
+        try:
+            event["json"] = json.loads(text)
+        except (ValueError, RecursionError):  # "[DONE]", or text that only looks like JSON
             event["data"] = text
-        self._data = []
-        return event
+    elif data:
+        event["data"] = text
+    return event or None
+
+
+def _as_it_came(raw: bytes) -> dict[str, Any]:
+    """Bytes that are no plain event."""
+    return body_fields(None, raw)
 
 
 def event_bytes(event: Mapping[str, Any]) -> bytes:
     """One event as it goes over the wire."""
+    if "text" in event or "bytes" in event:
+        return body_bytes(event)
     lines = [f"{name}: {event[name]}".encode() for name in ("event", "id", "retry") if name in event]
     if "json" in event:
         lines.append(b"data: " + _json_bytes(event["json"]))

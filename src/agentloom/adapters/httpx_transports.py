@@ -202,11 +202,16 @@ class _Blocking:
                     yield {"body": body_fields(response.headers.get("content-type"), response.read())}
                     return
                 reader = EventReader()
-                for data in response.iter_bytes():
-                    for event in reader.feed(data):
-                        yield event
-                        if _is_done(event):
-                            return
+                try:
+                    for data in response.iter_bytes():
+                        for event in reader.feed(data):
+                            yield event
+                            if _is_done(event):
+                                return
+                except self._seam.module.RequestError:
+                    yield from reader.finish()  # what came before the connection was lost
+                    raise
+                yield from reader.finish()
             finally:
                 response.close()
         except self._seam.module.RequestError as error:
@@ -288,11 +293,18 @@ class _Awaited:
                         yield {"body": body_fields(response.headers.get("content-type"), data)}
                         return
                     reader = EventReader()
-                    async for data in response.aiter_bytes():
-                        for event in reader.feed(data):
+                    try:
+                        async for data in response.aiter_bytes():
+                            for event in reader.feed(data):
+                                yield event
+                                if _is_done(event):
+                                    return
+                    except self._seam.module.RequestError:
+                        for event in reader.finish():  # what came before the connection was lost
                             yield event
-                            if _is_done(event):
-                                return
+                        raise
+                    for event in reader.finish():
+                        yield event
                 finally:
                     await response.aclose()
             except self._seam.module.RequestError as error:
