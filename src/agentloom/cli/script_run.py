@@ -20,6 +20,7 @@ from agentloom.cli.script_exec import Ended, run_main
 from agentloom.cli.script_loops import inner_loops
 from agentloom.cli.script_output import Capture, StreamFacts
 from agentloom.cli.script_tools import around
+from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.refuse import Effects, Watch
 from agentloom.runtime.scope import current, entered
 from agentloom.runtime.session import Session
@@ -85,6 +86,7 @@ class ScriptRun:
             # On replay Ctrl-C is for the parent, which ends this process: nothing can be lost with it. When recording
             # it is for the program alone: what ends the run after it is not to be interrupted.
             signal.signal(signal.SIGINT, ignored if self._strict else _interrupts())
+            stack.enter_context(held_back())
             stack.callback(signal.signal, signal.SIGINT, ignored)
             stack.enter_context(self._exits())
             if self._strict:

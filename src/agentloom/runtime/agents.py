@@ -14,6 +14,7 @@ from agentloom.errors import ControlFlow, ValueRefused
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.driver_sync import run_sync
+from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import Scope, entered, require
 from agentloom.runtime.session import Session
@@ -62,28 +63,30 @@ async def execute(
     session: Session, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
     """Run an async agent while the caller's event loop performs its host work; returns its output, decoded."""
-    driver = AsyncDriver(session)
-    try:
-        value = await driver.run(_coroutine(agent, args, kwargs))
-    except BaseException as error:
-        _finish_raised(session, error)
-        raise
-    return _finish_returned(session, value)
+    with held_back():
+        driver = AsyncDriver(session)
+        try:
+            value = await driver.run(_coroutine(agent, args, kwargs))
+        except BaseException as error:
+            _finish_raised(session, error)
+            raise
+        return _finish_returned(session, value)
 
 
 def execute_blocking(
     session: Session, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
     """Run a sync agent (live or replayed), or an async agent from a source that never waits (replay)."""
-    try:
-        if agent.is_async:
-            value = AsyncDriver(session).run_blocking(_coroutine(agent, args, kwargs))
-        else:
-            value = run_sync(session, lambda: agent.function(*args, **kwargs))
-    except BaseException as error:
-        _finish_raised(session, error)
-        raise
-    return _finish_returned(session, value)
+    with held_back():
+        try:
+            if agent.is_async:
+                value = AsyncDriver(session).run_blocking(_coroutine(agent, args, kwargs))
+            else:
+                value = run_sync(session, lambda: agent.function(*args, **kwargs))
+        except BaseException as error:
+            _finish_raised(session, error)
+            raise
+        return _finish_returned(session, value)
 
 
 def _coroutine(

@@ -67,6 +67,7 @@ class Engine:
         self.deliveries = 0
         self.calls = 0
         self.failure: BaseException | None = None
+        self._torn = False  # in the middle of moving counters and chain
         self._nonce = nonce
 
     # -- what the agent asks for ---------------------------------------------------------------------------------
@@ -94,12 +95,14 @@ class Engine:
             noted={name: tree[name] for name in parts.noted},
             parent=scope.parent,
         )
+        self._torn = True
         self.calls += 1
         try:
             self.ledger.request(call)
             self.source.begin(call)
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)
+        self._torn = False
         return call
 
     def state(
@@ -116,20 +119,25 @@ class Engine:
             reads=reads,
             src=src or self._place(scope),
         )
+        self._torn = True
         try:
             self.ledger.state(entry.call, name, entry.key, tree, reads, entry.src)
             self.source.state(entry)
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)
+        self._torn = False
         return decode(tree, self.types)
 
     def mark(self, kind: str, value: object, *, call: str | None = None, why: str | None = None) -> None:
         """Write a note, flag, tag or gap."""
         self.guard()
+        tree = encode(value, self.types)
+        self._torn = True
         try:
-            self.ledger.mark(kind, encode(value, self.types), call=call, why=why)
+            self.ledger.mark(kind, tree, call=call, why=why)
         except StoreFailed as failure:
             self.fail(failure)
+        self._torn = False
 
     # -- what the world answers ----------------------------------------------------------------------------------
 
@@ -137,10 +145,12 @@ class Engine:
         """Write one event and turn it into what the agent gets. Raises the kept failure, if any."""
         self.guard()
         self.vt = max(self.vt, arrival.vt)
+        self._torn = True
         self.deliveries += 1
         try:
             if arrival.kind in ("timer", "cancel", "turn"):
                 self.ledger.event(arrival.kind, self.deliveries, self.vt)
+                self._torn = False
                 return Delivery(None, arrival.kind)
             return self._deliver_call(arrival)
         except StoreFailed as failure:
@@ -154,10 +164,12 @@ class Engine:
         if arrival.kind == "chunk" and status == "ok":
             self.ledger.chunk(call, tree, d=self.deliveries, vt=self.vt, offset=arrival.offset)
             call.chunks += 1
+            self._torn = False
             return Delivery(call, "chunk", decode(tree, self.types), done=False)
         call.ended = True
         usage = arrival.usage or _usage_of(call, tree)
         self.ledger.outcome(call, status, tree, d=self.deliveries, vt=self.vt, usage=usage, dur=arrival.dur)
+        self._torn = False
         if status == "error":
             error = decode(tree, self.types)
             if not isinstance(error, BaseException):
@@ -192,6 +204,7 @@ class Engine:
         if self.failure is not None:
             return None
         tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
+        self._torn = True
         try:
             self.ledger.outcome(call, status, tree, d=None, vt=self.vt, usage=None, dur=None)
             if status in ("cancelled", "closed"):
@@ -200,6 +213,7 @@ class Engine:
                 self.source.ended(call, status, tree)
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)
+        self._torn = False
         return decode(tree, self.types)
 
     def finish(self, status: str, value: object) -> object:
@@ -209,17 +223,28 @@ class Engine:
         """
         self.guard()
         tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
+        self._torn = True
         try:
             self.ledger.end(status, tree, {"calls": self.calls, "deliveries": self.deliveries})
             self.source.finished(status, tree)
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)
+        self._torn = False
         return decode(tree, self.types)
 
     # -- the verdict ---------------------------------------------------------------------------------------------
 
     def guard(self) -> None:
-        """Raise the kept failure, if any: after it no host call of this run does anything."""
+        """Raise the kept failure, if any: after it no host call of this run does anything.
+
+        An exception that did not come from here (raised by a signal handler, a full stack) and cut the engine off in
+        the middle is a failure too: what would be written now would not fit what was.
+        """
+        if self._torn and self.failure is None:
+            self.failure = StoreFailed(
+                "the run was cut off in the middle of writing an entry; it ends there, and nothing more is recorded",
+                hint="what was written before holds; look at what interrupted it (a signal handler that raises?)",
+            )
         if self.failure is not None:
             raise self.failure
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from agentloom.errors import StoreFailed
+from agentloom.errors import ValueRefused
 from agentloom.format import runids
 from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.identity import code_identity, environment
+from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.places import Places
@@ -74,17 +75,13 @@ def begin(
     policy: Mapping[str, Tree] | None = None,
     clock: Callable[[], int] = time.monotonic_ns,
 ) -> Recording:
-    """Open a run in ``store`` and write its start entry. Raises ``ValueRefused`` (input) or ``StoreFailed`` before
-    any code of the agent runs. ``code`` replaces the code identity taken from the agent; ``clock`` gives the
-    nanoseconds behind virtual time (a simulation has its own)."""
+    """Open a run in ``store`` and write its start entry. Raises ``ValueRefused`` (input, seed, labels) or
+    ``StoreFailed`` before any code of the agent runs. ``code`` replaces the code identity taken from the agent;
+    ``clock`` gives the nanoseconds behind virtual time (a simulation has its own)."""
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
+    _check(options)
     run_id = runids.new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
     nonce = os.urandom(32)
-    appender = store.create(run_id)
-    ledger = TraceLedger(appender.append, os.urandom)
-    source = LiveSource(outer, clock)
-    engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
-    session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed)
     payloads: dict[str, Tree] = {
         "code": dict(code) if code is not None else cast(Tree, code_identity(agent)),
         "env": cast(Tree, environment()),
@@ -95,12 +92,32 @@ def begin(
         payloads["tags"] = encode(dict(options.tags), TYPES)
     if options.conversation is not None:
         payloads["conversation"] = encode(options.conversation, TYPES)
-    try:
-        ledger.start(_facts(agent, run_id, options), payloads, nonce)
-    except StoreFailed:
-        appender.close()
-        raise
-    return Recording(session, ledger, store, appender, arguments)
+    with held_back():
+        appender = store.create(run_id)
+        ledger = TraceLedger(appender.append, os.urandom)
+        source = LiveSource(outer, clock)
+        engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
+        session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed)
+        try:
+            ledger.start(_facts(agent, run_id, options), payloads, nonce)
+        except BaseException:
+            appender.close()
+            raise
+        return Recording(session, ledger, store, appender, arguments)
+
+
+def _check(options: RunOptions) -> None:
+    """``ValueRefused`` for a seed or a label of another type than the trace holds."""
+    seed = options.seed
+    if seed is not None and (type(seed) is not int or not -(2**63) <= seed < 2**64):
+        reason = f"a seed is an integer from -2^63 to 2^64-1, not {str(seed)[:40]}"
+        raise ValueRefused("seed", type(seed).__name__, reason, hint="give seed=42, or none")
+    labels: dict[str, object] = {f"tags.{name}": value for name, value in options.tags.items()}
+    if options.conversation is not None:
+        labels["conversation"] = options.conversation
+    for path, value in labels.items():
+        if not isinstance(value, str):
+            raise ValueRefused(path, type(value).__name__, "labels are texts", hint="give str(...) of it")
 
 
 def _facts(agent: AgentFunction, run_id: str, options: RunOptions) -> dict[str, Tree]:
@@ -122,17 +139,19 @@ def _facts(agent: AgentFunction, run_id: str, options: RunOptions) -> dict[str, 
 
 async def record_async(recording: Recording, agent: AgentFunction) -> object:
     """Run an async agent to its end, recording; returns its output. Raises what the agent raised."""
-    args, kwargs = recording.arguments()
-    try:
-        return await execute(recording.session, agent, args, kwargs)
-    finally:
-        recording.close()
+    with held_back():
+        args, kwargs = recording.arguments()
+        try:
+            return await execute(recording.session, agent, args, kwargs)
+        finally:
+            recording.close()
 
 
 def record_blocking(recording: Recording, agent: AgentFunction) -> object:
     """Run a sync agent to its end, recording; returns its output. Raises what the agent raised."""
-    args, kwargs = recording.arguments()
-    try:
-        return execute_blocking(recording.session, agent, args, kwargs)
-    finally:
-        recording.close()
+    with held_back():
+        args, kwargs = recording.arguments()
+        try:
+            return execute_blocking(recording.session, agent, args, kwargs)
+        finally:
+            recording.close()

@@ -62,13 +62,15 @@ class Scope:
 
 
 def current() -> Scope | None:
-    """The scope of the running code, or None outside a run."""
-    return _scope.get()
+    """The scope of the running code, or None outside a run. One that an exception out of a signal handler left behind
+    is none: its run is over."""
+    scope = _scope.get()
+    return None if scope is None or scope.session.over else scope
 
 
 def require(what: str) -> Scope:
     """The scope of the running code; ``NoActiveRun`` naming ``what`` outside a run."""
-    scope = _scope.get()
+    scope = current()
     if scope is None:
         raise NoActiveRun(
             f"{what}() was called outside a run",

@@ -1,0 +1,96 @@
+"""Ctrl-C waits until the engine has finished what it is at.
+
+Python runs signal handlers between any two steps, also in the middle of an entry being written: the exception of
+Ctrl-C would leave counters and chain half moved, and a program that catches it would go on from there. While a run is
+under way in the main thread, a press that arrives inside of the engine is handed on a moment later. Host work, the
+agent's own code, and waiting are interrupted at once.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import signal
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Generator
+from types import FrameType
+from typing import Any
+
+__all__ = ["held_back"]
+
+_LATER = 0.001
+"""Seconds until a press that arrived inside of the engine is tried again."""
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
+_NEVER_WAIT = tuple(
+    os.path.join(_PACKAGE, *parts)
+    for parts in (
+        *(
+            ("runtime", name + ".py")
+            for name in (
+                "agents", "boundary", "driver_sync", "engine", "identity", "interrupts", "ledger", "live", "places",
+                "profiles", "recorder", "scope", "session",
+            )
+        ),
+        ("format", ""),
+        ("store", ""),
+    )
+)  # fmt: skip
+"""Where nothing takes long and everything is to be finished. Not here: what performs host calls, waits, hands over."""
+
+_users = 0
+_before: Callable[[int, FrameType | None], Any] | None = None
+
+
+@contextlib.contextmanager
+def held_back() -> Generator[None]:
+    """For the block, Ctrl-C does not interrupt the engine. Does nothing outside of the main thread, and where Ctrl-C is
+    not handled by Python code."""
+    global _users, _before
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    if _users == 0:
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):
+            yield
+            return
+        if handler is not _pressed:
+            _before = handler
+            signal.signal(signal.SIGINT, _pressed)
+    _users += 1
+    try:
+        yield
+    finally:
+        _users -= 1
+        if _users == 0 and _before is not None and signal.getsignal(signal.SIGINT) is _pressed:
+            signal.signal(signal.SIGINT, _before)
+
+
+def _pressed(number: int, frame: FrameType | None) -> None:
+    if _inside(frame):
+        _thread.start_new_thread(_again, ())
+    elif _before is not None:
+        _before(number, frame)
+
+
+def _again() -> None:
+    time.sleep(_LATER)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def _inside(frame: FrameType | None) -> bool:
+    """Whether the innermost code that is not the standard library's is the engine's."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(_PACKAGE):
+            return name.startswith(_NEVER_WAIT)
+        # The __init__ of a dataclass has no file: it counts as its module.
+        made = name == "<string>" and str(frame.f_globals.get("__name__")).startswith("agentloom.")
+        if not made and not name.startswith((_STDLIB, "<frozen")):
+            return False
+        frame = frame.f_back
+    return False
