@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,8 +15,11 @@ from agentloom.runtime import scope
 from agentloom.store import MemoryStore
 
 
+RUN: Any = SimpleNamespace(over=False)
+
+
 def made() -> scope.Scope:
-    return scope.Scope(None, "root/support")  # type: ignore[arg-type]
+    return scope.Scope(RUN, "root/support")
 
 
 def test_calls_are_counted_per_path_from_1() -> None:
@@ -33,7 +38,7 @@ def test_children_are_numbered_per_name() -> None:
 
 
 def test_a_child_keeps_its_parent_call_unless_given_another() -> None:
-    here = scope.Scope(None, "root", parent="root#1")  # type: ignore[arg-type]
+    here = scope.Scope(RUN, "root", parent="root#1")
     assert here.child("a").parent == "root#1"
     assert here.child("a", parent="root#2").parent == "root#2"
 
@@ -46,6 +51,14 @@ def test_the_scope_is_that_of_the_block() -> None:
         assert scope.require("now") is here
         assert scope.outside().run(scope.current) is None
     assert scope.current() is None
+
+
+def test_the_scope_of_a_run_that_is_over_is_none() -> None:
+    here = scope.Scope(SimpleNamespace(over=True), "root")  # type: ignore[arg-type]
+    with scope.entered(here):
+        assert scope.current() is None
+        with pytest.raises(NoActiveRun):
+            scope.require("now")
 
 
 def test_outside_a_run_the_function_is_named() -> None:

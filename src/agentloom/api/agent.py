@@ -10,7 +10,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from agentloom.api.trace import Trace
 from agentloom.errors import NotSupported
-from agentloom.runtime.agents import AgentFunction, call_child, call_child_async
+from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
 from agentloom.runtime.scope import Scope, current
@@ -39,6 +39,7 @@ class Agent(Generic[P, R]):
         if scope is None:
             return cast(R, self.function.function(*args, **kwargs))
         if self.function.is_async:
+            refuse_awaited(scope, self.function)
             return cast(R, call_child_async(self.function, args, kwargs))
         return cast(R, call_child(scope, self.function, args, kwargs))
 

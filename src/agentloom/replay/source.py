@@ -244,6 +244,9 @@ class ReplaySource:
         message = f"A timer fired here after {due} when recorded; now the first one is due at {timer / _SECOND:.3f} s."
         raise self._failed(Finding("changed", None, message, reason="timer"))
 
+    def interrupt(self) -> bool:
+        return False  # the replay is given up; a cancellation would be the recorded one
+
     # -- what the agent ends itself ------------------------------------------------------------------------------
 
     def cancel(self, call: Call, status: Status) -> None:

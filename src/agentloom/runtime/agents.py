@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.errors import ControlFlow, ValueRefused
+from agentloom.errors import ControlFlow, NotSupported, ValueRefused
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.driver_sync import run_sync
@@ -19,7 +19,7 @@ from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import Scope, entered, require
 from agentloom.runtime.session import Session
 
-__all__ = ["AgentFunction", "call_child", "call_child_async", "execute", "execute_blocking"]
+__all__ = ["AgentFunction", "call_child", "call_child_async", "execute", "execute_blocking", "refuse_awaited"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,19 @@ async def execute(
     session: Session, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
     """Run an async agent while the caller's event loop performs its host work; returns its output, decoded."""
+    driver: AsyncDriver | None = None
     with held_back():
-        driver = AsyncDriver(session)
         try:
-            value = await driver.run(_coroutine(agent, args, kwargs))
+            main = _coroutine(agent, args, kwargs)
+            driver = AsyncDriver(session)
+            value = await driver.run(main)
         except BaseException as error:
             _finish_raised(session, error)
             raise
-        return _finish_returned(session, value)
+        output = _finish_returned(session, value)
+    if driver.cancelled:
+        raise asyncio.CancelledError  # it came when the agent had returned; whoever asked for it must see it
+    return output
 
 
 def execute_blocking(
@@ -80,7 +85,8 @@ def execute_blocking(
     with held_back():
         try:
             if agent.is_async:
-                value = AsyncDriver(session).run_blocking(_coroutine(agent, args, kwargs))
+                main = _coroutine(agent, args, kwargs)
+                value = AsyncDriver(session).run_blocking(main)
             else:
                 value = run_sync(session, lambda: agent.function(*args, **kwargs))
         except BaseException as error:
@@ -116,6 +122,15 @@ def _finish_raised(session: Session, error: BaseException) -> None:
 # -- child agents ----------------------------------------------------------------------------------------------------
 
 
+def refuse_awaited(scope: Scope, agent: AgentFunction) -> None:
+    """Raise ``NotSupported`` where an async agent is called in the run of a sync one, which nothing can await."""
+    if scope.session.blocking:
+        raise NotSupported(
+            f"{agent.name} is an async agent and was called in the run of {scope.session.agent}, a sync one",
+            hint=f"make {scope.session.agent} async and await it there, or make {agent.name} sync",
+        )
+
+
 def _child(scope: Scope, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
     spec = CallSpec("agent", agent.name, {"args": list(args), "kwargs": dict(kwargs)})
     call = scope.session.engine.begin(spec, scope)
@@ -138,7 +153,9 @@ async def call_child_async(
     except asyncio.CancelledError:
         engine.end_by_agent(call, "cancelled")
         raise
-    except Exception as error:
+    except (ControlFlow, GeneratorExit):
+        raise
+    except BaseException as error:
         engine.end_by_agent(call, "error", error)
         raise
     return engine.end_by_agent(call, "ok", value)
@@ -153,7 +170,9 @@ def call_child(
     try:
         with entered(below):
             value = agent.function(*args, **kwargs)
-    except Exception as error:
+    except ControlFlow:
+        raise
+    except BaseException as error:
         engine.end_by_agent(call, "error", error)
         raise
     return engine.end_by_agent(call, "ok", value)

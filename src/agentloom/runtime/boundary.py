@@ -14,6 +14,9 @@ from agentloom.runtime.scope import Scope, require
 
 __all__ = ["AsyncStream", "SyncStream", "call_async", "call_inline", "open_async", "open_inline"]
 
+_IN_SYNC = frozenset(("model", "http", "sleep", "step", "retrieve"))
+"""Awaited host functions that ``agentloom.sync`` has too."""
+
 
 def call_inline(spec: CallSpec, perform: Callable[[Call], object]) -> object:
     """Make a call whose caller blocks until its outcome is there. Raises what the call raised.
@@ -73,6 +76,7 @@ class AsyncStream:
         self.call = call
         self._scope = scope
         self._finished = False
+        self._reading: asyncio.Future[object] | None = None
 
     def __aiter__(self) -> AsyncStream:
         return self
@@ -80,9 +84,11 @@ class AsyncStream:
     async def __anext__(self) -> object:
         if self._finished:
             raise StopAsyncIteration
+        if self._reading is not None:
+            raise RuntimeError(f"the stream {self.call.id} is already being read by another task")
         session = self._scope.session
         session.engine.guard()
-        self.call.sink = future = _loop_of(self._scope, self.call.spec).create_future()
+        self.call.sink = self._reading = future = _loop_of(self._scope, self.call.spec).create_future()
         session.source.want(self.call)
         try:
             delivery = _as_delivery(await future)
@@ -93,16 +99,20 @@ class AsyncStream:
         except BaseException:
             self._finished = True
             raise
+        finally:
+            self._reading = None
         if delivery.done:
             self._finished = True
             raise StopAsyncIteration
         return delivery.value
 
     async def aclose(self) -> None:
-        """Leave the stream where it is. Harmless when it ended already."""
+        """Leave the stream where it is. Harmless when it ended already. A task that waits for a chunk sees the end."""
         if not self._finished:
             self._finished = True
             self._scope.session.engine.end_by_agent(self.call, "closed")
+            if self._reading is not None and not self._reading.done():
+                self._reading.set_result(Delivery(self.call, "outcome"))
 
     async def __aenter__(self) -> Self:
         return self
@@ -164,6 +174,8 @@ def _loop_of(scope: Scope, spec: CallSpec) -> asyncio.AbstractEventLoop:
     if loop is None:
         raise NotSupported(
             f"{spec.type} {spec.name} was awaited in a sync agent",
-            hint=f"use agentloom.sync.{spec.type} there, or make the agent async",
+            hint=f"use agentloom.sync.{spec.type} there, or make the agent async"
+            if spec.type in _IN_SYNC
+            else f"make the agent async, or {spec.name} sync",
         )
     return loop

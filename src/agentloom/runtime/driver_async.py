@@ -35,7 +35,13 @@ class AsyncDriver:
         session.loop = self.loop
         self._main: asyncio.Task[Any] | None = None
         self._cancel_requested = False
+        self._cancelled_late = False
         self._turned = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was cancelled from outside when the agent had already ended."""
+        return self._cancelled_late or self._cancel_requested
 
     # -- entry points --------------------------------------------------------------------------------------------
 
@@ -49,7 +55,12 @@ class AsyncDriver:
         """Run the agent from a source that never has to wait (a replay)."""
         try:
             task = self._spawn_main(main)
-            self._must(task.done)
+            try:
+                self._must(task.done)
+            except (SystemExit, KeyboardInterrupt):
+                self._fetch(task)
+                self._settle_blocking()
+                raise
             self._settle_blocking()
             return task.result()
         finally:
@@ -58,11 +69,25 @@ class AsyncDriver:
     async def _alive(self, main: Coroutine[Any, Any, T], wake: asyncio.Event) -> T:
         try:
             task = self._spawn_main(main)
-            await self._until(task.done, wake)
+            try:
+                await self._until(task.done, wake)
+            except (
+                SystemExit,
+                KeyboardInterrupt,
+            ):  # come out of a loop at once; the other tasks still clean up
+                self._fetch(task)
+                await self._settle(wake)
+                raise
             await self._settle(wake)
             return task.result()
         finally:
             self._close()
+
+    @staticmethod
+    def _fetch(task: asyncio.Task[Any]) -> None:
+        """Look at the exception that is under way, or the task would say that nobody did."""
+        if task.done() and not task.cancelled():
+            task.exception()
 
     # -- progress ------------------------------------------------------------------------------------------------
 
@@ -70,6 +95,7 @@ class AsyncDriver:
         """Go on until ``done`` (True) or until nothing more can be delivered now (False)."""
         source = self.session.source
         engine = self.session.engine
+        engine.take()
         while True:
             quiescent = self.loop.pump()
             if engine.failure is not None:
@@ -106,8 +132,11 @@ class AsyncDriver:
         if delivery.kind == "turn":
             return
         if delivery.kind == "cancel":
-            if self._main is not None:
+            if self._main is not None and not self._main.done():
                 self._main.cancel()
+            else:
+                self._cancelled_late = True
+                self._begin_settling()
             return
         call = delivery.call
         future = call.sink if call is not None else None
@@ -127,8 +156,6 @@ class AsyncDriver:
             try:
                 await self._wait(wake)
             except asyncio.CancelledError:
-                if self._main is None or self._main.done():
-                    raise
                 self._cancel_requested = True
 
     async def _wait(self, wake: asyncio.Event) -> None:

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 def run_sync(session: Session, main: Callable[[], T]) -> T:
     """Call ``main`` with the session's root scope current."""
+    session.blocking = True
+    session.engine.take()
     try:
         with entered(session.root):
             return main()

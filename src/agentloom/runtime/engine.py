@@ -7,11 +7,12 @@ so that nothing an agent catches can turn a failed run into a good one.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from agentloom.errors import ControlFlow, Diverged, StoreFailed, ValueRefused
+from agentloom.errors import ControlFlow, Diverged, NotSupported, StoreFailed, ValueRefused
 from agentloom.format.digests import request_key
 from agentloom.format.values import Tree, Types, decode, encode
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
@@ -69,6 +70,8 @@ class Engine:
         self.failure: BaseException | None = None
         self._torn = False  # in the middle of moving counters and chain
         self._nonce = nonce
+        self._thread: int | None = None
+        self._ended = False
 
     # -- what the agent asks for ---------------------------------------------------------------------------------
 
@@ -200,10 +203,19 @@ class Engine:
         """The agent ended a call: cancelled it, left its stream, or (a child agent) performed it itself."""
         if call.ended:
             return None
-        call.ended = True
-        if self.failure is not None:
+        if self.failure is not None or self._ended:
+            call.ended = True  # clean-up after the end, or after a verdict: nothing of it is written
             return None
-        tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
+        self.guard()
+        call.ended = True
+        try:
+            tree = (
+                self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
+            )
+        except ValueRefused as refused:
+            call.ended = False
+            self.end_by_agent(call, "error", refused)
+            raise
         self._torn = True
         try:
             self.ledger.outcome(call, status, tree, d=None, vt=self.vt, usage=None, dur=None)
@@ -225,6 +237,7 @@ class Engine:
         tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
         self._torn = True
         try:
+            self._ended = True
             self.ledger.end(status, tree, {"calls": self.calls, "deliveries": self.deliveries})
             self.source.finished(status, tree)
         except (ControlFlow, StoreFailed) as failure:
@@ -235,7 +248,8 @@ class Engine:
     # -- the verdict ---------------------------------------------------------------------------------------------
 
     def guard(self) -> None:
-        """Raise the kept failure, if any: after it no host call of this run does anything.
+        """Raise the kept failure, if any: after it no host call of this run does anything. Raises ``NotSupported``
+        after the end, and in a thread that is not the run's: what it does has no place in the recorded order.
 
         An exception that did not come from here (raised by a signal handler, a full stack) and cut the engine off in
         the middle is a failure too: what would be written now would not fit what was.
@@ -247,6 +261,20 @@ class Engine:
             )
         if self.failure is not None:
             raise self.failure
+        if self._ended:
+            raise NotSupported(
+                "a host call was made after the run had ended",
+                hint="await what the agent starts before it returns",
+            )
+        if self._thread is not None and self._thread != threading.get_ident():
+            raise NotSupported(
+                "a host call was made in a thread that carries the run's context but has no place in its order",
+                hint="start it with agentloom.sync.parallel(...), or in async code with asyncio.to_thread or gather",
+            )
+
+    def take(self) -> None:
+        """From now on the run goes on in the calling thread, and in no other."""
+        self._thread = threading.get_ident()
 
     def fail(self, failure: BaseException) -> NoReturn:
         """Keep the first failure and raise it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -16,6 +17,8 @@ from agentloom.runtime.scope import outside
 from agentloom.runtime.source import StateEntry
 
 __all__ = ["LiveSource"]
+
+_log = logging.getLogger("agentloom.live")
 
 
 @dataclass(slots=True)
@@ -112,7 +115,10 @@ class LiveSource:
             arrival = context.run(self.inline, call, perform)
             self._arrive(arrival, opened)
 
-        threading.Thread(target=work, name=f"agentloom {call.id}", daemon=True).start()
+        try:
+            threading.Thread(target=work, name=f"agentloom {call.id}", daemon=True).start()
+        except RuntimeError as error:  # the system has no more threads: the call fails, and that is recorded
+            self._arrive(Arrival("outcome", call, "error", error=error), opened)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         if self._outer is None:
@@ -167,8 +173,12 @@ class LiveSource:
         else:
             opened.ahead.append(arrival)
             return
-        if self.on_arrival is not None:
-            self.on_arrival()
+        self._tell()
+
+    def _tell(self) -> None:
+        tell = self.on_arrival  # read once: another thread may end the run meanwhile
+        if tell is not None:
+            tell()
 
     # -- the order -----------------------------------------------------------------------------------------------
 
@@ -185,16 +195,16 @@ class LiveSource:
             return Arrival("timer", vt=now)
         return None
 
+    def interrupt(self) -> bool:
+        self._arrived.appendleft(Arrival("cancel", vt=self.now()))
+        self._tell()
+        return True
+
     def cancel(self, call: Call, status: Status) -> None:
         self._wanted.pop(call.id, None)
         opened = self._open.pop(call.id, None)
-        if opened is None:
-            return
-        if opened.task is not None:
-            opened.task.cancel()
-        close = getattr(opened.iterator, "close", None)
-        if close is not None:
-            outside().run(close)
+        if opened is not None:
+            _stop(call.id, opened)
 
     def ended(self, call: Call, status: Status, tree: Tree) -> None:
         pass
@@ -206,12 +216,24 @@ class LiveSource:
         pass
 
     def close(self) -> None:
-        for opened in list(self._open.values()):
-            if opened.task is not None:
-                opened.task.cancel()
+        left = dict(self._open)
         self._open.clear()
+        for call, opened in left.items():
+            _stop(call, opened)
         self._arrived.clear()
         self._wanted.clear()
+
+
+def _stop(call: str, opened: _Open) -> None:
+    """Stop the work of a call that nobody waits for. What goes wrong there is not part of the run: it is logged."""
+    if opened.task is not None:
+        opened.task.cancel()
+    close = getattr(opened.iterator, "close", None)
+    if close is not None:
+        try:
+            outside().run(close)
+        except Exception:  # noqa: BLE001 - whatever it is; a replay would not see it
+            _log.warning("closing the stream of %s failed", call, exc_info=True)
 
 
 def _lazily(perform: Callable[[], Iterator[object]]) -> Iterator[object]:

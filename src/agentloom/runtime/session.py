@@ -24,7 +24,19 @@ class Session:
     """``seed`` seeds the run's explicit random draws, one generator for each path, so that a draw added elsewhere
     shifts nothing; without a seed draws come from the system."""
 
-    __slots__ = ("_randoms", "agent", "baton", "engine", "loop", "over", "root", "run_id", "seed", "source")
+    __slots__ = (
+        "_randoms",
+        "agent",
+        "baton",
+        "blocking",
+        "engine",
+        "loop",
+        "over",
+        "root",
+        "run_id",
+        "seed",
+        "source",
+    )
 
     def __init__(
         self, engine: Engine, source: OutcomeSource, *, run_id: str, agent: str, seed: int | None
@@ -35,6 +47,8 @@ class Session:
         self.run_id = run_id
         self.agent = agent
         self.seed = seed
+        self.blocking = False
+        """Set by the sync driver: nothing can be awaited in this run."""
         self.over = False
         """Set when a recorded run has ended; threads that it left behind are free then. Never set by a replay."""
         self.loop: InnerLoop | None = None

@@ -90,6 +90,11 @@ class OutcomeSource(Protocol):
         """
         ...
 
+    def interrupt(self) -> bool:
+        """Somebody outside wants the run to end: whether the next ``poll`` hands a cancellation over (live), or the
+        run is simply given up (replay). Called from the thread that was interrupted."""
+        ...
+
     def state(self, entry: StateEntry) -> None:
         """A deterministic step ran; replay compares its result with the recorded one."""
         ...
