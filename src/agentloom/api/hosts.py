@@ -9,12 +9,13 @@ import uuid as _uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast, overload
 
-from agentloom.errors import NotSupported
+from agentloom.errors import LoomError, NotSupported
 from agentloom.runtime import host
 from agentloom.runtime.ambient import env_call, now_call, random_call, uuid_call
 from agentloom.runtime.answers import Answer, StreamedAnswer
 from agentloom.runtime.boundary import call_async, call_inline, open_async
-from agentloom.runtime.scope import entered, require
+from agentloom.runtime.loop import InnerLoop
+from agentloom.runtime.scope import Scope, entered, require
 
 __all__ = [
     "Memory",
@@ -121,10 +122,13 @@ async def flag(reason: str) -> None:
 async def parallel(*branches: Coroutine[Any, Any, Any]) -> list[Any]:
     """Run coroutines side by side; their results in argument order. The first error cancels the others, waits for
     their clean-up and is raised."""
-    scope = require("parallel")
-    loop = scope.session.loop
-    if loop is None:
-        raise NotSupported("parallel() was awaited in a sync agent", hint="use agentloom.sync.parallel there")
+    try:
+        scope, loop = _place_of_parallel(branches)
+    except (LoomError, TypeError):
+        for branch in branches:
+            if asyncio.iscoroutine(branch):
+                branch.close()  # it will never run, and need not be missed
+        raise
     tasks: list[asyncio.Task[Any]] = []
     for branch in branches:
         below = scope.started("parallel")
@@ -135,16 +139,30 @@ async def parallel(*branches: Coroutine[Any, Any, Any]) -> list[Any]:
     try:
         if tasks:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        failed = [task for task in tasks if task.done() and not task.cancelled() and task.exception()]
     finally:
         left = [task for task in tasks if not task.done()]
         for task in left:
             task.cancel()
         if left:
             await asyncio.wait(left)
-    failed = [task for task in tasks if not task.cancelled() and task.exception() is not None]
+            for task in left:
+                if not task.cancelled():
+                    task.exception()  # an error of the clean-up gives way to the one that caused it
     for task in failed:
         task.result()
     return [task.result() for task in tasks]
+
+
+def _place_of_parallel(branches: tuple[object, ...]) -> tuple[Scope, InnerLoop]:
+    scope = require("parallel")
+    loop = scope.session.loop
+    if loop is None:
+        raise NotSupported("parallel() was awaited in a sync agent", hint="use agentloom.sync.parallel there")
+    for number, branch in enumerate(branches, start=1):
+        if not asyncio.iscoroutine(branch):
+            raise TypeError(f"parallel() takes coroutines; argument {number} is a {type(branch).__name__}")
+    return scope, loop
 
 
 class Memory:

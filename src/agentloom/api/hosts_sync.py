@@ -85,11 +85,13 @@ def sleep(seconds: float) -> None:
 
 def step(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """The result of an expensive pure computation, kept so that replay does not repeat it."""
+    host.refuse_async("step", function)
     return cast(T, call_inline(host.step_spec(function, args, kwargs), host.perform_function(function)))
 
 
 def retrieve(retriever: Callable[..., Any], *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
     """Documents or chunks; see ``agentloom.retrieve``."""
+    host.refuse_async("retrieve", retriever)
     spec = host.retrieve_spec(retriever, args, kwargs)
     return cast("list[dict[str, Any]]", call_inline(spec, host.perform_function(retriever)))
 

@@ -185,6 +185,17 @@ def memory_call(operation: str, **arguments: object) -> tuple[CallSpec, Callable
     return spec, perform
 
 
+def refuse_async(what: str, function: object) -> None:
+    """Raise ``NotSupported`` where a sync host function is given a coroutine function, which it cannot await."""
+    require(what)
+    if is_async(function):
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        raise NotSupported(
+            f"agentloom.sync.{what}() was given the coroutine function {name}",
+            hint=f"await agentloom.{what}(...) in an async agent, or make the function sync",
+        )
+
+
 def is_async(function: object) -> bool:
     """Whether calling ``function`` gives an awaitable (coroutine functions and objects with such a ``__call__``)."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
