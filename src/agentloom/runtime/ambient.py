@@ -17,8 +17,12 @@ __all__ = ["env_call", "now_call", "random_call", "uuid_call"]
 Prepared = tuple[CallSpec, Callable[[Call], object]]
 
 _SECRET_NAME = re.compile(
-    r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PWD|CREDENTIALS?|AUTH|DSN)($|_)", re.IGNORECASE
+    r"(^|[-_.])(|API|ACCESS|PRIVATE|SECRET|AUTH)(KEYS?|TOKEN|SECRETS?)($|[-_.])"
+    r"|(^|[-_.])(PASSWORD|PASSWD|PASS|PASSPHRASE|PWD|CREDENTIALS?|CREDS|AUTH|DSN|COOKIE|JWT)($|[-_.])"
+    r"|PASSWORD$",
+    re.IGNORECASE,
 )
+_SECRET_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
 
 def now_call() -> Prepared:
@@ -39,8 +43,8 @@ def uuid_call() -> Prepared:
 
 
 def env_call(name: str, default: str | None) -> Prepared:
-    """An environment variable's value, or the default. Names that look like credentials are refused: their value
-    would be written to the trace."""
+    """An environment variable's value, or the default. Names that look like credentials, and addresses that hold a
+    password, are refused: they would be written to the trace."""
     if _SECRET_NAME.search(name):
         raise ValueRefused(
             f"env({name!r})",
@@ -48,4 +52,16 @@ def env_call(name: str, default: str | None) -> Prepared:
             "the name looks like a credential, and what env() returns is recorded",
             hint="read credentials inside a tool, whose body is not recorded",
         )
-    return CallSpec("env", name, {"name": name, "default": default}), lambda _: os.environ.get(name, default)
+
+    def perform(_: Call) -> str | None:
+        value = os.environ.get(name, default)
+        if value is not None and _SECRET_URL.search(value):
+            raise ValueRefused(
+                f"env({name!r})",
+                "str",
+                "its value is an address with a password in it, and what env() returns is recorded",
+                hint="read it inside a tool, whose body is not recorded",
+            )
+        return value
+
+    return CallSpec("env", name, {"name": name, "default": default}), perform
