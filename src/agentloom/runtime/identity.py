@@ -17,6 +17,7 @@ from agentloom.runtime.agents import AgentFunction
 
 __all__ = ["code_identity", "environment", "own_modules"]
 
+_SITES = frozenset(("site-packages", "dist-packages"))
 _MAX_SOURCE = 1_000_000
 """Bytes of a source file beyond which only its digest is kept."""
 
@@ -50,10 +51,18 @@ def own_modules(root: str, module: str, file: str | None) -> dict[str, Tree]:
             continue
         path = os.path.abspath(path)
         if path.startswith(prefix) and not _installed(path) and _belongs(path, file, root):
-            found[name] = _source(path, root)
+            _keep(found, name, path, root)
     if file is not None and module not in found and os.path.isfile(file):
-        found[module] = _source(file, root)
+        _keep(found, module, file, root)
     return found
+
+
+def _keep(found: dict[str, Tree], name: str, path: str, root: str) -> None:
+    """Add a module's source, unless its file is gone by now, or no file of its own (a zip archive)."""
+    try:
+        found[name] = _source(path, root)
+    except OSError:
+        return
 
 
 def _belongs(path: str, file: str | None, root: str) -> bool:
@@ -69,7 +78,9 @@ def _installed(path: str) -> bool:
     paths = sysconfig.get_paths()
     libraries = [os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     here = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-    return path.startswith((*libraries, here))
+    # Packages of the user, or of another environment on the path, are libraries too.
+    elsewhere = not _SITES.isdisjoint(path.split(os.sep))
+    return elsewhere or path.startswith((*libraries, here))
 
 
 def _source(path: str, root: str) -> dict[str, Tree]:
