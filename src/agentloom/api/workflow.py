@@ -13,8 +13,9 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import Formatter
 from typing import Any, cast
 
 from agentloom.api.agent import Agent
@@ -117,14 +118,22 @@ class Workflow:
             raise WorkflowError(
                 f"step {name!r}: a step's name is an identifier, such as {_identifier(name)!r}", step=name
             )
-        if fn is not None and (params or prompt is not None or system is not None):
-            given = ", ".join(
-                [*params, *(["prompt"] if prompt is not None else []), *(["system"] if system else [])]
+        if hasattr(State, name) or name.startswith("_"):
+            raise WorkflowError(
+                f"step {name!r}: state.{name} would not be its result", hint="choose another name", step=name
             )
-            raise WorkflowError(f"step {name!r}: {given} belong to a model step", step=name)
         if fn is not None:
+            given = {**params, "prompt": prompt, "system": system}
+            wrong = ", ".join(key for key, value in given.items() if value is not None or key in params)
+            if wrong:
+                raise WorkflowError(f"step {name!r}: {wrong} belong to a model step", step=name)
             _check_one_argument(name, fn)
             declare_annotations(fn)
+        for word, instead in _INSTEAD.items():
+            if params.get(word):
+                raise WorkflowError(f"step {name!r}: {word}= is not for steps", hint=instead, step=name)
+        if isinstance(prompt, str):
+            _check_template(name, prompt, ["input", *self._steps])
         self._steps[name] = _Step(name, model, fn, prompt, system, params)
         return self
 
@@ -170,13 +179,20 @@ class Workflow:
     async def _execute_step(self, step: _Step, given: object, results: Mapping[str, object]) -> object:
         scope = require("Workflow")
         with entered(scope.child(step.name)):
-            state = State(given, results)
-            if step.fn is not None:
-                return await _deterministic(step.name, step.fn, state)
-            # Which overload it is the parameters say only when run; steps do not stream.
-            ask = cast("Callable[..., Awaitable[Answer]]", ask_model)
-            answer = await ask(cast(str, step.model), _messages(step, state), **step.params)
-            return answer.text
+            try:
+                return await _perform(step, State(given, results))
+            except Exception as error:
+                error.add_note(f"in step {step.name!r} of workflow {self.name!r}")
+                raise
+
+
+async def _perform(step: _Step, state: State) -> object:
+    if step.fn is not None:
+        return await _deterministic(step.name, step.fn, state)
+    # Which overload it is the parameters say only when run; steps do not stream.
+    ask = cast("Callable[..., Awaitable[Answer]]", ask_model)
+    answer = await ask(cast(str, step.model), _messages(step, state), **step.params)
+    return answer.text
 
 
 async def _deterministic(name: str, fn: Callable[[State], Any], state: State) -> object:
@@ -192,6 +208,12 @@ def _messages(step: _Step, state: State) -> list[dict[str, Any]]:
     prompt: Any
     if callable(step.prompt):
         prompt = step.prompt(state)
+        if not isinstance(prompt, str) and not _are_messages(prompt):
+            raise WorkflowError(
+                f"step {step.name!r}: its prompt function returned a {type(prompt).__name__}",
+                hint="return a text, or a list of messages with role and content",
+                step=step.name,
+            )
     elif step.prompt is not None:
         prompt = step.prompt.format_map(_Texts(state))
     else:
@@ -219,8 +241,44 @@ class _Texts(dict[str, str]):
         return _text(self._state[name])
 
 
+def _are_messages(prompt: object) -> bool:
+    return isinstance(prompt, Sequence) and all(
+        isinstance(item, Mapping) for item in cast("Sequence[object]", prompt)
+    )
+
+
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise WorkflowError(
+            f"a result of type {type(value).__name__} has no place in a prompt's text: {error}",
+            hint="give prompt= a function of the state that writes it as a text",
+        ) from None
+
+
+_INSTEAD = {
+    "messages": "prompt= takes a function that returns messages",
+    "stream": "a step's result is the whole text",
+}
+
+
+def _check_template(name: str, prompt: str, known: list[str]) -> None:
+    try:
+        fields = [part[1] for part in Formatter().parse(prompt) if part[1] is not None]
+    except ValueError as error:
+        raise WorkflowError(
+            f"step {name!r}: its prompt is no template: {error}", hint="write {{ and }} for braces", step=name
+        ) from None
+    for wanted in fields:
+        if wanted not in known:
+            raise WorkflowError(
+                f"step {name!r}: its prompt has {{{wanted}}}; before it there are {', '.join(known)}",
+                hint="write {{ and }} for braces, or give prompt= a function of the state",
+                step=name,
+            )
 
 
 def _identifier(name: str) -> str:
