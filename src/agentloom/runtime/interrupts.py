@@ -31,8 +31,8 @@ _NEVER_WAIT = tuple(
         *(
             ("runtime", name + ".py")
             for name in (
-                "agents", "boundary", "driver_sync", "engine", "identity", "interrupts", "ledger", "live", "places",
-                "profiles", "recorder", "scope", "session",
+                "agents", "boundary", "calls", "driver_sync", "engine", "identity", "interrupts", "ledger", "live",
+                "places", "profiles", "recorder", "registry", "scope", "session", "source", "work",
             )
         ),
         ("format", ""),

@@ -1,0 +1,132 @@
+"""A replay performs nothing, wherever in its process the program tries: at import, in threads, at exit, past Python."""
+
+from __future__ import annotations
+
+import pytest
+from tests.bad_input.harness import AGENT, Room
+
+TRIES = {
+    "import": ("open('x', 'a').write('x')", ""),
+    "import, swallowed": ("try: open('x', 'a').write('x')\nexcept BaseException: pass", ""),
+    "thread": ("", "t = threading.Thread(target=lambda: open('x', 'a').write('x')); t.start(); t.join()"),
+    "tool in a thread": (
+        "@tool\ndef save():\n    open('x', 'a').write('x')",
+        "t = threading.Thread(target=save); t.start(); t.join()",
+    ),
+    "exit handler": ("import atexit\natexit.register(lambda: open('x', 'a').write('x'))", ""),
+    "destructor": (
+        "class Late:\n    opener = open\n    def __del__(self):\n        self.opener('x', 'a').write('x')\n"
+        "import builtins; builtins.late = Late()",
+        "",
+    ),
+    "late thread": (
+        "import time",
+        "threading.Thread(target=lambda: (time.sleep(0.5), open('x', 'a').write('x'))).start()",
+    ),
+    "everything else": (
+        "import ctypes, sqlite3, socket, subprocess, urllib.request\nfrom socket import create_connection",
+        """
+    for attempt in (
+        lambda: ctypes.CDLL(None).system(b"echo x >> x"),
+        lambda: sqlite3.connect(":memory:").execute("attach database 'x' as d").execute("create table d.t(a)"),
+        lambda: sqlite3.connect(":memory:").execute("vacuum into 'y'"),
+        lambda: sqlite3.connect("z").execute("create table t(a)"),
+        lambda: os.posix_spawn("/bin/sh", ["sh", "-c", "echo x >> x"], {}),
+        lambda: subprocess.run("echo x >> x", shell=True),
+        lambda: os.system("echo x >> x"),
+        lambda: os.mkdir("made"),
+        lambda: os.fork() or os._exit(0),
+        lambda: __import__("multiprocessing").get_context("spawn").Process(target=print).start(),
+        lambda: create_connection(("127.0.0.1", PORT), 1).sendall(b"x"),
+        lambda: urllib.request.urlopen(f"http://127.0.0.1:{PORT}/").read(),
+        lambda: asyncio.run(asyncio.create_subprocess_shell("echo x >> x")),
+    ):
+        with contextlib.suppress(BaseException):
+            attempt()""",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", list(TRIES))
+def test_nothing_is_performed(room: Room, way: str) -> None:
+    before, inside = TRIES[way]
+    replaying = "LIVE = os.path.exists('live')\nPORT = 9\n"
+    text = f"{AGENT}{replaying}{before}\n@agent\ndef work():\n    {inside or 'pass'}\n    return 1\n"
+    room.write(text)
+    recorded = room.call("run", "agent.py:work")
+    assert "recorded" in recorded.err, recorded.all
+    for name in ("x", "y", "z"):
+        (room.folder / name).unlink(missing_ok=True)
+    if (room.folder / "made").exists():
+        (room.folder / "made").rmdir()
+    before_replay = room.files()
+    again = room.call("replay", "last")
+    assert room.files() == before_replay
+    assert not (room.folder / "made").exists()
+    late = way in ("exit handler", "destructor", "late thread", "tool in a thread")
+    assert again.code == (0 if late else 3), again.all
+    if not late:
+        assert "Refused: the code " in again.out
+
+
+def test_a_script_too_performs_nothing(room: Room) -> None:
+    room.write(
+        """
+        import atexit, threading, time, weakref
+        class Thing: pass
+        thing = Thing()
+        weakref.finalize(thing, lambda: open("x", "a").write("x"))
+        atexit.register(lambda: open("x", "a").write("x"))
+        threading.Thread(target=lambda: (time.sleep(0.3), open("x", "a").write("x"))).start()
+        print("main is done")
+        """
+    )
+    assert room.call("run", "agent.py").code == 0
+    assert room.files()["x"] == b"xxx"
+    (room.folder / "x").unlink()
+    again = room.call("replay", "last")
+    assert again.code == 3, again.all
+    assert "Refused: the code writes x" in again.out
+    assert "x" not in room.files()
+
+
+def test_a_tool_in_a_raw_thread_is_refused_in_both_modes(room: Room) -> None:
+    room.write(
+        AGENT
+        + """
+from concurrent.futures import ThreadPoolExecutor
+@tool
+def look(x):
+    print("RAN")
+    return x
+@agent
+def work():
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            return pool.submit(look, 1).result()
+        except Exception as error:
+            return str(error)
+"""
+    )
+    done = room.call("run", "agent.py:work")
+    assert "tool look was called in a thread that the run of work started" in done.out
+    assert "agentloom.sync.parallel" in done.out
+    again = room.call("replay", "last")
+    assert again.code == 0, again.all
+    assert "RAN" not in done.all + again.all
+
+
+def test_without_the_trace_nothing_of_the_program_runs(room: Room) -> None:
+    room.write("open('x', 'a').write('x')")
+    done = room.call("replay", "last")
+    assert done.code == 1
+    assert "no run 'last'" in done.err
+    assert "x" not in room.files()
+
+
+def test_a_replay_from_the_recorded_sources_writes_no_caches_elsewhere(room: Room) -> None:
+    room.write("X = 1", "beside.py")
+    room.write("import beside\nprint(beside.X)")
+    assert room.call("run", "agent.py", PYTHONDONTWRITEBYTECODE="").code == 0
+    again = room.call("replay", "last", "--at", "recorded", PYTHONDONTWRITEBYTECODE="")
+    assert again.code == 0, again.all
