@@ -130,3 +130,28 @@ def test_an_agent_in_a_git_repository_is_replayed(scripts: Scripts) -> None:
     again = scripts.replay()
     assert again.code == 0, again.all
     assert again.out.startswith("-- IDENTICAL")
+
+
+def test_what_a_decorated_tool_does_and_prints_is_neither_noted_nor_missed(scripts: Scripts) -> None:
+    text = """
+    from agentloom import agent, tool
+
+
+    @tool
+    def save(text: str) -> str:
+        print("saving")
+        with open("out.txt", "a") as file:
+            file.write(text)
+        return text
+
+
+    @agent
+    async def bot(word: str) -> str:
+        return save(word)
+    """
+    path = scripts.write(text)
+    done = scripts.call("run", f"{path}:bot", "--", "ho")
+    assert done.code == 0, done.all
+    assert "refuses" not in done.err
+    assert scripts.replay().code == 0
+    assert (scripts.folder / "out.txt").read_text() == "ho"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agentloom.errors import NoActiveRun
 from agentloom.format.callids import segment
+from agentloom.runtime.work import Work, mark
 
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
@@ -22,6 +23,8 @@ __all__ = ["Scope", "current", "enter_task", "entered", "outside", "require"]
 T = TypeVar("T")
 
 _scope: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("agentloom.scope", default=None)
+
+_HOST_WORK = Work("host call")
 
 
 class Scope:
@@ -91,9 +94,11 @@ def entered(scope: Scope | None) -> Generator[None]:
 
 
 def outside() -> contextvars.Context:
-    """A copy of the current context in which no run is active: where host work (tools, transports) happens."""
+    """A copy of the current context in which no run is active: where host work (tools, transports) happens, and is
+    known as such."""
     context = contextvars.copy_context()
     context.run(_scope.set, None)
+    mark(context, _HOST_WORK)
     return context
 
 

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["Work", "doing", "under_way"]
+__all__ = ["Work", "doing", "mark", "under_way"]
 
 
 @dataclass(slots=True)
@@ -35,6 +35,11 @@ def doing(work: Work) -> Generator[Work]:
         yield work
     finally:
         _work.reset(token)
+
+
+def mark(context: contextvars.Context, work: Work) -> None:
+    """Mark all that runs in ``context`` as host work."""
+    context.run(_work.set, work)
 
 
 def under_way() -> Work | None:
