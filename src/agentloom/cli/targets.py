@@ -75,10 +75,13 @@ def load_module(path: str | None, module: str | None, *, main: bool = False) -> 
                     hint="run from its folder, or name the file: file.py:agent",
                 ) from error
             raise
-    sys.path.insert(0, os.path.dirname(path))
+    root = _root(path, module)
+    sys.path.insert(0, root or os.path.dirname(path))
     with _importing(path):
         if main:
             return _as_main(path)
+        if root is not None:
+            return _imported(str(module))
         name = module or os.path.splitext(os.path.basename(path))[0]
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or not spec.loader:
@@ -88,6 +91,14 @@ def load_module(path: str | None, module: str | None, *, main: bool = False) -> 
         with loading():
             spec.loader.exec_module(loaded)
         return loaded
+
+
+def _root(path: str, module: str | None) -> str | None:
+    """The folder above the package that ``module`` at ``path`` belongs to; None for a module of no package."""
+    parts = (module or "").split(".")
+    tails = (os.path.join(*parts) + ".py", os.path.join(*parts, "__init__.py"))
+    tail = next((tail for tail in tails if path.endswith(os.sep + tail) and os.sep in tail), None)
+    return None if tail is None else path[: -len(tail) - 1]
 
 
 @contextmanager

@@ -30,6 +30,7 @@ def code_identity(agent: AgentFunction) -> dict[str, Tree]:
             "module": agent.module,
             "qualname": agent.qualname,
             "file": _relative(agent.file, agent.root),
+            "path": agent.file,
             "kind": "agent",
         },
         "modules": modules,
