@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import settings
 
 # Contract suites that ship with agentloom explain a failed assert as tests do. Before any test module imports them.
 pytest.register_assert_rewrite("agentloom.testing.store_contract")
+
+# A shell starts what it puts in the background with Ctrl-C ignored, and every child would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, and no clock: a loaded machine fails no test. A failure prints how to repeat it.
 settings.register_profile("agentloom", derandomize=True, deadline=None, print_blob=True)
