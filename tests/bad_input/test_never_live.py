@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.bad_input.harness import AGENT, Room
 
 TRIES = {
@@ -15,8 +16,13 @@ TRIES = {
     ),
     "exit handler": ("import atexit\natexit.register(lambda: open('x', 'a').write('x'))", ""),
     "destructor": (
-        "class Late:\n    opener = open\n    def __del__(self):\n        self.opener('x', 'a').write('x')\n"
-        "import builtins; builtins.late = Late()",
+        """
+class Late:
+    opener = open
+    def __del__(self):
+        self.opener('x', 'a').write('x')
+__builtins__.late = Late() if hasattr(__builtins__, "open") else __builtins__.update(late=Late())
+""",
         "",
     ),
     "late thread": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from tests.bad_input.harness import AGENT, Room
 
 SWALLOWERS = {

@@ -138,7 +138,7 @@ def test_a_damaged_file_is_read_up_to_the_damage(cli: Call, tmp_path: Path) -> N
     result = cli("show", "a.loom")
     assert result.code == 5
     assert "lookup_order(812)" in result.out
-    assert "error: the data is not that of blob" in result.err
+    assert "a.loom: the data is not that of blob" in result.err
     assert f"(line {line}, byte" in result.err
 
 

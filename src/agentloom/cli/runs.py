@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-__all__ = ["RUN", "Found", "find", "looks_like_a_file", "naming", "short"]
+__all__ = ["RUN", "Found", "find", "looks_like_a_file", "named", "naming", "short"]
 
 _SHORTEST = 4
 _OFFERED = 30  # runs that a shell offers
@@ -38,27 +38,38 @@ class Found:
         """What to call it in a message."""
         return self.path or short(self.run or "?")
 
+    @property
+    def full_name(self) -> str:
+        """What to call it where the run's whole id is wanted."""
+        return self.path or f"run {self.run}"
+
     def journal(self, *, strict: bool = True) -> Journal:
         """The trace, parsed. Raises ``FormatError`` or ``IntegrityError`` that name it."""
-        with naming(self.path or f"run {self.run}"):
+        with naming(self.full_name):
             return Journal.parse(self.data, strict=strict)
+
+
+def named(error: FormatError | IntegrityError, what: str) -> FormatError | IntegrityError:
+    """What is wrong with a trace, with the trace's name in the message and something to do."""
+    if not error.message.startswith(what):
+        error.message = f"{what}: {error.message}"
+    error.args = (error.message,)
+    if error.hint is None:
+        error.hint = (
+            "name a trace file: `agentloom export RUN` makes one"
+            if error.code.startswith("file.")
+            else f"get an undamaged copy; `agentloom verify {what.removeprefix('run ')}` says what still holds"
+        )
+    return error
 
 
 @contextmanager
 def naming(what: str) -> Generator[None]:
-    """What is wrong with a trace, raised in the block, is given the trace's name and a remedy."""
+    """As ``named``, for what is raised in the block."""
     try:
         yield
     except (FormatError, IntegrityError) as error:
-        if not error.message.startswith(what):
-            error.message = f"{what}: {error.message}"
-        error.args = (error.message,)
-        if error.hint is None:
-            foreign = error.code.startswith("file.")
-            error.hint = (
-                "name a trace file: `agentloom export RUN` makes one" if foreign
-                else f"get an undamaged copy; `agentloom verify {what.removeprefix('run ')}` says what still holds"
-            )  # fmt: skip
+        named(error, what)
         raise
 
 

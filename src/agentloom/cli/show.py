@@ -13,7 +13,7 @@ from agentloom.cli.exits import Exit, report
 from agentloom.cli.fieldpath import pick
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Screen, Span, duration
-from agentloom.cli.runs import RUN, Found, find, short
+from agentloom.cli.runs import RUN, Found, find, named, short
 from agentloom.errors import PayloadMissing, TargetError
 from agentloom.replay.recording import RecordedCall, Recording
 from agentloom.replay.text import show as brief
@@ -53,7 +53,7 @@ def command(settings: Settings, run: str, call: str | None, *, everything: bool)
     else:
         _part(screen, recording, call, everything=everything)
     if journal.fault is not None:
-        report(journal.fault.error(), screen)
+        report(named(journal.fault.error(), found.full_name), screen)
         return Exit.INTEGRITY
     return Exit.OK
 
