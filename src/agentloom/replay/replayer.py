@@ -22,6 +22,7 @@ from agentloom.replay.search import earlier_holder, holds_placeholder
 from agentloom.replay.source import ReplaySource
 from agentloom.replay.summaries import recorded_ref
 from agentloom.runtime.agents import AgentFunction, execute_blocking
+from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.ledger import NoLedger
@@ -49,10 +50,11 @@ def replay(journal: Journal, agent: AgentFunction, *, refuse: bool = True) -> Re
     source = ReplaySource(recording)
     session = session_for(recording, source, agent.root)
     given = cast("dict[str, Tree]", decode(recording.payload("input"), TYPES))
+    notes = tuple(warm_caches(facts.modules))
     began = time.perf_counter()
     with _refusals(session.engine.places, refuse):
         run_agent(session, source, agent, given)
-    return conclude(source, facts, seconds=time.perf_counter() - began)
+    return conclude(source, facts, seconds=time.perf_counter() - began, notes=notes)
 
 
 @contextmanager

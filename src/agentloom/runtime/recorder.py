@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -13,6 +14,7 @@ from agentloom.errors import ValueRefused
 from agentloom.format import runids
 from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
+from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
@@ -80,10 +82,13 @@ def begin(
     ``clock`` gives the nanoseconds behind virtual time (a simulation has its own)."""
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
     _check(options)
+    identity = dict(code) if code is not None else code_identity(agent)
+    for sentence in warm_caches(cast("dict[str, Tree]", identity["modules"])):
+        warnings.warn(sentence, RuntimeWarning, stacklevel=4)
     run_id = runids.new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
     nonce = os.urandom(32)
     payloads: dict[str, Tree] = {
-        "code": dict(code) if code is not None else cast(Tree, code_identity(agent)),
+        "code": identity,
         "env": cast(Tree, environment()),
         "input": arguments,
         "policy": dict(policy or {"guard": "off", "durability": "process", "on_store_failure": "closed"}),
