@@ -58,4 +58,6 @@ def test_what_a_tool_does_is_host_work_and_what_the_agent_does_is_not(flavour: s
 
     made: Any = agent(patient if flavour == "async" else plain)
     made.run(store=MemoryStore())
-    assert [work is not None for work in seen] == ([True, True, False] if flavour == "async" else [True, False])
+    assert [work is not None for work in seen] == (
+        [True, True, False] if flavour == "async" else [True, False]
+    )

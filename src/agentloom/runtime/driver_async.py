@@ -241,7 +241,9 @@ class AsyncDriver:
         self._must(self._closing_generators())
 
     def _closing_generators(self) -> Callable[[], bool]:
-        closing = self.loop.create_task(self.loop.shutdown_asyncgens())
+        with entered(self.session.root):  # generators may make host calls while they are closed
+            context = contextvars.copy_context()
+        closing = self.loop.create_task(self.loop.shutdown_asyncgens(), context=context)
         return closing.done
 
     def _close(self) -> None:

@@ -122,6 +122,7 @@ class LiveSource:
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         if self._outer is None:
+            work.close()
             raise RuntimeError("a sync run cannot perform awaited calls")
         # A task on the outer loop, created from inside the inner one: only call_soon of the outer loop is used.
         return asyncio.Task(work, loop=self._outer, context=outside())
