@@ -33,7 +33,7 @@ def _argument(text: str) -> bytes:
 SEVEN = [
     _event({"role": "assistant", "content": None, "reasoning_content": "It is an order, so I look it up."}),
     b": ping\n\n",
-    _event({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": ""}}]}),
+    _event({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": {"name": "f"}}]}),
     _argument('{"a"'),
     _argument(': "é'),
     _argument('\U0001f600"}'),

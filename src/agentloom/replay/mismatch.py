@@ -48,6 +48,10 @@ class Judge:
         if self._same_members(ids_now, ids_then):
             return self._reordered(window, ids_now, ids_then)
         if window and self.quiescent:
+            if len(window) == len(self.odd) == 1:  # calls awaited one after the other: as blocking ones
+                skipped = self._found_ahead(self.odd[0], ids_now[0], later)
+                if skipped is not None:
+                    return self.missing(window[0], skipped + 1)
             return self._in_window(window, ids_now, ids_then)
         call = self.odd[0]
         if not window:
@@ -56,8 +60,25 @@ class Judge:
         ahead = [*window[1:], *later]
         skipped = self._found_ahead(call, ids_now[0], ahead)
         if skipped is not None:
-            return self._missing(first, skipped + 1)
+            return self.missing(first, skipped + 1)
         return self._changed_or_extra(call, ids_now[0], first)
+
+    def reordered(self, window: list[RecordedCall]) -> Finding:
+        """The finding for ``odd`` made in another order than ``window``; the same requests are in both."""
+        ids_now = [self.ident(call) for call in self.odd]
+        return self._reordered(window, ids_now, [self.ident_recorded(call) for call in window])
+
+    def missing(self, first: RecordedCall, count: int) -> Finding:
+        """The finding that ``first`` and so many calls in all, recorded here, are not made."""
+        words = _words(self.recording, first)
+        message = f"{words} was made here when recorded; now it is not."
+        if count > 1:
+            message = f"{words} and {count - 1} more recorded here are not made now."
+        if self.odd:
+            call = self.odd[0]
+            message += f" Now: {request_words(call.type, call.name, call.tree)} at {parse_src(call.src) or call.src}."
+        ref = recorded_ref(self.recording, first)
+        return Finding("missing", replace(ref, src=None), message, reason="skipped")
 
     # -- identities ----------------------------------------------------------------------------------------------
 
@@ -118,7 +139,7 @@ class Judge:
         """The first call in order that has no partner decides."""
         spare_now, spare_then = _unpaired(now, then), _unpaired(then, now)
         if not spare_now:
-            return self._missing(window[spare_then[0]], len(spare_then))
+            return self.missing(window[spare_then[0]], len(spare_then))
         call = self.odd[spare_now[0]]
         if not spare_then:
             return self._extra(call, now[spare_now[0]], window[0])
@@ -180,17 +201,6 @@ class Judge:
             end = f"The recording has {len(self.recording.calls)} calls; this is one more."
             return replace(finding, message=end, reason="past the end")
         return self._extra(call, ident, later[0])
-
-    def _missing(self, first: RecordedCall, count: int) -> Finding:
-        words = _words(self.recording, first)
-        message = f"{words} was made here when recorded; now it is not."
-        if count > 1:
-            message = f"{words} and {count - 1} more recorded here are not made now."
-        if not self.quiescent:
-            call = self.odd[0]
-            message += f" Now: {request_words(call.type, call.name, call.tree)} at {parse_src(call.src) or call.src}."
-        ref = recorded_ref(self.recording, first)
-        return Finding("missing", replace(ref, src=None), message, reason="skipped")
 
     def _reordered(self, window: list[RecordedCall], now: list[str], then: list[str]) -> Finding:
         first, call = window[0], self.odd[0]

@@ -16,6 +16,7 @@ from agentloom.replay.fields import Comparison, compare, same_tree
 from agentloom.replay.mismatch import Judge
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
+from agentloom.replay.shuffle import Shuffle
 from agentloom.replay.summaries import recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, Status
 from agentloom.runtime.profiles import get, split
@@ -46,6 +47,7 @@ class ReplaySource:
         self._waiting: dict[str, Call] = {}
         self._unclosed: dict[str, Step] = {}
         self._odd: list[Call] = []
+        self._shuffle: Shuffle | None = None
         self._noted_names: dict[str, frozenset[str]] = {}
         self._keyed = recording.nonce is not None
 
@@ -65,7 +67,8 @@ class ReplaySource:
     def _failed(self, finding: Finding) -> Diverged:
         """Keep the first finding; the exception to raise."""
         if self.finding is None:
-            self.finding = finding
+            first = finding if self._shuffle is None else self._shuffle.given_up()
+            self.finding = finding if finding.cls == "reordered" else first
             if self.on_finding is not None:
                 self.on_finding()
         finding = self.finding
@@ -138,7 +141,7 @@ class ReplaySource:
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
         self._guard()
         if self._odd:
-            raise self._judged(quiescent=False)
+            return self._out_of_order(call, quiescent=False)
         return self._next_for(call)
 
     def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
@@ -169,6 +172,23 @@ class ReplaySource:
         ref = ref_now(call, recorded, recorded.index)
         raise self._failed(Finding("changed", ref, message, reason="blocking"))
 
+    def _out_of_order(self, call: Call, *, quiescent: bool) -> Arrival:
+        """Answer a call that may have come before its turn, the only one that is waited for; else its verdict."""
+        if self._shuffle is None and len(self._odd) == 1:
+            self._step()
+            self._shuffle = Shuffle.begin(self.recording, self._at, call, quiescent=quiescent)
+        shuffle = self._shuffle
+        recorded = None if shuffle is None or call.spec.stream else shuffle.take(call)
+        if shuffle is None or recorded is None or len(shuffle.made) != len(self._odd):
+            raise self._judged(quiescent=quiescent)
+        found = shuffle.finding()
+        if found is not None:
+            raise self._failed(found)
+        return Arrival(
+            "outcome", call, cast(Status, recorded.status), vt=self._vt, recorded=True, usage=recorded.usage,
+            tree=self._payload(lambda: self.recording.outcome(recorded)), dur=recorded.dur,
+        )  # fmt: skip
+
     # -- awaited calls -------------------------------------------------------------------------------------------
 
     def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
@@ -191,7 +211,9 @@ class ReplaySource:
         """The next recorded delivery. Raises ``Diverged`` where the agent did not get as far as when recorded."""
         self._guard()
         if self._odd:
-            raise self._judged(quiescent=True)
+            if list(self._waiting) != [self._odd[-1].id]:
+                raise self._judged(quiescent=True)
+            return self._out_of_order(self._waiting.pop(self._odd[-1].id), quiescent=True)
         step = self._step()
         for name in self._unclosed:
             if name in self._waiting:

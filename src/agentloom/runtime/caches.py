@@ -32,9 +32,10 @@ def _sentences(modules: Iterable[str]) -> Iterator[str]:
             function = cast(Any, value).__wrapped__
             if kept and _calls_the_host(function):
                 results = "1 result" if kept == 1 else f"{kept:,} results"
+                name = function.__qualname__
                 yield (
-                    f"{function.__qualname__} ({_place(function)}) has a cache that holds {results} from before this run: "
-                    f"calls that it answers are not in the trace. Call {function.__qualname__}.cache_clear() first"
+                    f"{name} ({_place(function)}) has a cache that holds {results} from before this run: calls that it"
+                    f" answers are not in the trace. Call {name}.cache_clear() first"
                 )
 
 
