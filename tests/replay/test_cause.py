@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentloom.replay.cause import CodeFacts, drift, find_cause, parse_src
+from agentloom.replay.cause import Cause, CodeFacts, drift, find_cause, parse_src
 from agentloom.replay.code import ModuleSource
 from agentloom.replay.fields import compare
 from tests.replay.sources import AGENT as OLD
@@ -56,3 +56,50 @@ def test_places_are_parsed() -> None:
     assert (site.file, site.line, site.function) == ("pkg/agent.py", 61, "build")
     assert parse_src("?") is None
     assert parse_src(None) is None
+
+
+LOOP = """import uuid
+LIMIT = 6
+
+def ask(messages):
+    return create(messages)
+
+def main(question):
+    messages = [{"content": question}]
+    for _ in range(LIMIT):
+        ask(messages)
+
+main("a")
+"""
+
+
+def _changed(old: str, new: str, recorded: str = "", now: str = "") -> Cause:
+    differences = compare({"content": recorded}, {"content": now}).items
+    return find_cause(_facts(LOOP), _facts(LOOP.replace(old, new)), differences, parse_src("agent.py:5 ask"))
+
+
+def test_what_leads_to_the_call_bears_on_it() -> None:
+    in_caller = _changed('"content": question', '"content": question.upper()', "a", "A")
+    assert (in_caller.relevant, in_caller.changes[0].title) == (True, "main()")
+    bound = _changed("LIMIT = 6", "LIMIT = 1")
+    assert (bound.relevant, bound.changes[0].title) == (True, "LIMIT")
+    start = _changed('main("a")', "main(str(1))", "a", "1")
+    assert (start.relevant, start.changes[0].title) == (True, "main(str(1))")
+
+
+def test_a_template_touches_what_it_made() -> None:
+    old = LOOP + 'step("a", prompt="Answer {input} well")\n'
+    differences = compare({"content": "Answer it well"}, {"content": "Reply to it well"}).items
+    new = old.replace("Answer {input}", "Reply to {input}").replace("LIMIT = 6", "LIMIT = 7")
+    cause = find_cause(_facts(old), _facts(new), differences, None)
+    assert cause.relevant
+    assert cause.changes[0].kind == "statement"
+
+
+def test_an_id_of_each_run_is_named_beside_an_edit_that_does_not_explain_it() -> None:
+    ids = "order 0d2d64ce-fe36-47f0-b3ca-78f07d55ce69", "order 87add5c7-d7e6-4070-b3ca-bbc3a45e9bbf"
+    cause = _changed("LIMIT = 6", "LIMIT = 7", *ids)
+    assert cause.kind == "code"
+    assert cause.leak is not None
+    assert cause.leak.kind == "uuid"
+    assert _changed("LIMIT = 6", "LIMIT = 7", "a", "b").leak is None

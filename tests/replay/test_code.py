@@ -59,3 +59,21 @@ def test_a_module_that_does_not_parse_is_compared_as_text() -> None:
 def test_a_module_that_is_gone() -> None:
     (change,) = code_changes({"agent": ModuleSource(OLD, "agent.py")}, {"agent": None})
     assert (change.kind, change.what) == ("module", "removed")
+
+
+def test_bare_statements_are_matched_by_what_they_say() -> None:
+    steps = ['graph.step("a")', 'graph.step("b")', 'graph.step("c", temperature=0)']
+
+    def changes(now: list[str]) -> list[tuple[str, str]]:
+        old, new = (ModuleSource("\n".join(lines), "a.py") for lines in (steps, now))
+        return [(change.what, change.title) for change in code_changes({"a": old}, {"a": new})]
+
+    assert changes([steps[0], steps[2]]) == [("removed", "graph.step('b')")]
+    assert changes([*steps[:2], 'graph.step("c", temperature=1)']) == [
+        ("changed", "graph.step('c', temperature=1)")
+    ]
+
+
+def test_imports_have_one_title() -> None:
+    old, new = ModuleSource("import a, b", "a.py"), ModuleSource("import a, b, c", "a.py")
+    assert {change.title for change in code_changes({"a": old}, {"a": new})} == {"imports"}

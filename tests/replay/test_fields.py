@@ -179,3 +179,13 @@ def test_json_is_bounded() -> None:
     assert out["path"] == "t"
     assert out["kind"] == "changed"
     assert len(str(out)) < 12_000
+
+
+def test_an_order_is_told_by_names() -> None:
+    tools: Any = [{"type": "function", "function": {"name": name}} for name in ("look", "buy")]
+    messages: Any = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
+    found = compare({"tools": tools}, {"tools": tools[::-1]})
+    assert "order look, buy -> buy, look" in plain(found.items[0].lines())
+    assert 'order system "Be kind.", user "Hi"' in plain(
+        compare({"messages": messages}, {"messages": messages[::-1]}).items[0].lines()
+    )

@@ -128,3 +128,16 @@ def test_agents_are_found_by_function(program: Any) -> None:
     module = program.load()
     report = replay(trace.journal, AgentFunction.of(module.run.function.function, "another name"))
     check(report, "identical")
+
+
+def test_edits_that_make_no_difference_are_named(program: Any) -> None:
+    trace = program.record(ASYNC, "q")
+    report = program.replay(
+        trace, ('return {"found": q}', 'return {"found": q, "more": 1}'), ("DELAY = 0.001", "DELAY = 0.002")
+    )
+    assert report.verdict == "identical"
+    assert [note.partition(";")[0] for note in report.notes] == [
+        "code changed: search()",
+        "code changed: DELAY",
+    ]
+    assert "untried" in report.notes[0]

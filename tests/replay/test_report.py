@@ -150,3 +150,22 @@ def _keys(tree: Any) -> set[str]:
     if isinstance(tree, list):
         return {name for value in tree for name in _keys(value)}
     return set()
+
+
+def test_long_lines_show_where_they_part() -> None:
+    start = 'client.create(model="gpt-4o", messages=[{"role": "system", "content": PROMPT}], tools=TOOLS'
+    old, new = (f"def ask():\n    return {start}, n={number})\n" for number in (1, 2))
+    comparison = compare({"n": 1}, {"n": 2})
+    cause = find_cause(_facts(old), _facts(new), comparison.items, parse_src("agent.py:2 ask"))
+    call = CallRef("root#1", "model", "gpt-4o", 1, "agent.py:2 ask")
+    finding = Finding("changed", call, "", comparison, reason="request")
+    text = str(Report("7f3a", "support", "diverged", Counts(0, 0, 1), finding, cause))
+    assert re.search(r"agent.py:2  - \.\.\..*, n=1\)$", text, re.MULTILINE)
+    assert re.search(r"agent.py:2  \+ \.\.\..*, n=2\)$", text, re.MULTILINE)
+
+
+def test_a_call_beyond_the_recording_is_after_it() -> None:
+    call = CallRef("root#5", "tool", "rain", 5, "agent.py:2 ask")
+    finding = Finding("extra", call, "The recording has 4 calls; this is one more.")
+    text = str(Report("7f3a", "support", "diverged", Counts(4, 0, 0), finding))
+    assert text.startswith("DIVERGED  extra  after 4 of 4 calls  tool rain")

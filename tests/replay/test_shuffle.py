@@ -45,7 +45,9 @@ def test_one_finding(program: Any, now: str, cls: str, index: int, last: int | N
 
 def test_calls_that_come_out_of_order_get_their_own_answers_meanwhile(program: Any) -> None:
     """What the agent does between is not the verdict, and no effect of it is either."""
-    source = SOURCE.replace("    return out", "    if out[1] == 'found d': open('never-written.txt', 'w')\n    return out")
+    source = SOURCE.replace(
+        "    return out", "    if out[1] == 'found d': open('never-written.txt', 'w')\n    return out"
+    )
     trace = program.record(source)
     report = program.replay(trace, (NOW, '("d", "a", "b")'))
     assert report.finding.cls == "missing"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.replay.summaries import outcome_words, request_words
+from agentloom.replay.summaries import error_words, outcome_words, request_words, unprinted
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,22 @@ def test_outcomes(kind: str, status: str | None, tree: Any, words: str) -> None:
 def test_words_are_cut() -> None:
     assert len(request_words("tool", "t", {"args": {"x": "y" * 500}})) <= 48
     assert len(outcome_words("tool", "ok", "x" * 500)) <= 32
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ({"$error": {"type": "builtins:ValueError", "message": "no x"}}, "ValueError: no x"),
+        ({"stdout": "", "stderr": "Traceback\n  f\nKeyError: 'x'\n", "exit": 1}, "KeyError: 'x'"),
+        ({"stdout": "", "stderr": "", "exit": 3}, "exit code 3"),
+        (None, ""),
+    ],
+)
+def test_errors(tree: Any, words: str) -> None:
+    assert error_words(tree) == words
+
+
+def test_what_a_tool_printed_is_no_part_of_its_result() -> None:
+    printed = {"$obj": {"type": "agentloom.cli.script_tools:Printed", "data": {"value": 4, "printed": []}}}
+    assert unprinted(printed) == 4
+    assert unprinted({"$obj": {"type": "m:Printed", "data": {"value": 4}}}) != 4

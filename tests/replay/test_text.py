@@ -31,3 +31,19 @@ def test_control_characters_are_made_visible() -> None:
     assert one_line("a\nb\tc\x00") == "a\\nb\\tc\\x00"
     assert clip("abcdef", 5) == "ab..."
     assert plain([[("x", "a"), ("", "b  ")], []]) == "ab\n"
+
+
+@pytest.mark.parametrize(
+    ("tree", "text"),
+    [
+        ({"$datetime": {"at": "2026-11-28T05:01:45", "offset": [0, 0, 0]}}, "2026-11-28T05:01:45+00:00"),
+        ({"$datetime": {"at": "2026-11-28T05:01:45", "offset": [-1, 66600, 0]}}, "2026-11-28T05:01:45-05:30"),
+        (
+            {"$datetime": {"at": "2026-10-25T02:30:00", "zone": "Europe/Berlin", "fold": 1}},
+            "2026-10-25T02:30:00 Europe/Berlin (second time)",
+        ),
+        ({"$datetime": "2026-11-28T05:01:45"}, "2026-11-28T05:01:45"),
+    ],
+)
+def test_moments_are_one_text(tree: Any, text: str) -> None:
+    assert show(tree) == text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agentloom.cli.render import Span, duration
 from agentloom.errors import PayloadMissing, TargetError
 from agentloom.replay.answered import answer_of
+from agentloom.replay.summaries import unprinted
 from agentloom.replay.text import show
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ __all__ = [
     "split_address",
     "tokens",
 ]
-
-_PRINTED = "agentloom.cli.script_tools:Printed"
 
 RUN_PARTS = ("input", "output", "env", "code", "policy", "tags", "conversation")
 """Payloads of the run itself, addressed like a call: ``show last output``."""
@@ -50,8 +49,8 @@ def find_call(recording: Recording, word: str) -> RecordedCall:
         if 1 <= number <= len(calls):
             return calls[number - 1]
         raise TargetError(
-            f"no call {number}: the run has {len(calls):,}",
-            hint=f"give 1 to {len(calls)}",
+            f"no call {number}: the run has {f'{len(calls):,}' if calls else 'none'}",
+            hint=f"give 1 to {len(calls)}" if calls else "agentloom show RUN says how it ended",
             call=word,
             calls=len(calls),
         )
@@ -97,7 +96,7 @@ def result_text(recording: Recording, call: RecordedCall, width: int) -> str:
     answer = None
     if call.type == "model":
         answer = answer_of(tree, recording.chunks_of(call) if call.chunks else ())
-    text = show(_plain(tree), width) if answer is None else answer.words(width)
+    text = show(unprinted(tree), width) if answer is None else answer.words(width)
     return f"{text} ({call.chunks} chunks)" if call.chunks else text
 
 
@@ -175,12 +174,3 @@ def or_missing(read: Callable[[], object]) -> object:
 
 def _file(src: str) -> str:
     return src.split(" ", maxsplit=1)[0].rpartition(":")[0]
-
-
-def _plain(tree: Tree) -> Tree:
-    """A tool's result without what the tool of a script printed meanwhile."""
-    if isinstance(tree, dict) and isinstance(made := tree.get("$obj"), dict):
-        data = made.get("data")
-        if made.get("type") == _PRINTED and isinstance(data, dict):
-            return data.get("value")
-    return tree

@@ -5,17 +5,23 @@ A rank is a heuristic and never hides a change: causes are listed with the likel
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentloom.format.values import Tree
+from agentloom.replay.bearings import Bearings, bearings
 from agentloom.replay.code import CodeChange, ModuleSource, code_changes
 from agentloom.replay.fields import Difference
 from agentloom.replay.leaks import Leak, classify
 from agentloom.replay.text import show
 
 __all__ = ["Cause", "CodeFacts", "Drift", "Site", "drift", "find_cause", "parse_src"]
+
+_RELEVANT = 10
+"""The score from which a change is said to bear on the difference."""
+_TOUCHES = 40
+"""The score of a changed literal that explains a changed span; nothing else comes near it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,19 @@ def find_cause(
         order = sorted(range(len(changes)), key=lambda n: (-scores[n], n))
         revisions = _revisions(recorded, now)
         ranked = tuple(changes[n] for n in order)
-        return Cause("code", ranked, drifted, revisions=revisions, relevant=scores[order[0]] >= 10)
+        best = scores[order[0]]
+        leak, path = _leak(differences) if best < _TOUCHES else (None, None)
+        if leak is not None and (leak.guess or leak.kind in ("set order", "key order")):
+            leak, path = None, None  # an edit explains it as well
+        return Cause(
+            "code",
+            ranked,
+            drifted,
+            revisions=revisions,
+            relevant=best >= _RELEVANT,
+            leak=leak,
+            leak_path=path,
+        )
     leak, path = _leak(differences)
     if drifted and not (leak and not leak.guess):
         return Cause("packages", (), drifted, leak, path, earlier)
@@ -160,25 +178,31 @@ def _leak(differences: Sequence[Difference]) -> tuple[Leak | None, str | None]:
 def _scores(
     changes: Sequence[CodeChange], now: CodeFacts, differences: Sequence[Difference], site: Site | None
 ) -> list[int]:
-    reach = _reach(now, site)
-    return [_score(change, differences, site, reach) for change in changes]
+    near = bearings(now.modules, site.file, site.line, site.function) if site else None
+    return [_score(change, differences, site, near) for change in changes]
 
 
 def _score(
-    change: CodeChange, differences: Sequence[Difference], site: Site | None, reach: dict[str, int]
+    change: CodeChange, differences: Sequence[Difference], site: Site | None, near: Bearings | None
 ) -> int:
     score = {"docstring": -15, "import": -6, "module": -4}.get(change.kind, 0)
     for difference in differences[:8]:
         for old, new, old_full, new_full in _texts(difference):
-            score += 40 * _touches(change.literals_recorded, old, old_full, new_full)
-            score += 40 * _touches(change.literals, new, new_full, old_full)
+            score += _TOUCHES * _touches(change.literals_recorded, old, old_full, new_full)
+            score += _TOUCHES * _touches(change.literals, new, new_full, old_full)
     name = change.name.rpartition(".")[2]
-    if site is not None and change.file == site.file:
+    if site is None or near is None:
+        return score
+    if change.file == site.file:
         score += 3
         if name == site.function:
             score += 20
-    if name in reach:
-        score += max(4, 14 - 3 * reach[name])
+    if name in near.below:
+        score += max(4, 14 - 3 * near.below[name])
+    elif name in near.above or (change.kind == "statement" and change.names & near.leading):
+        score += max(_RELEVANT, 13 - near.above.get(name, 0))
+    elif name in near.beside:
+        score += _RELEVANT
     return score
 
 
@@ -192,6 +216,15 @@ def _texts(difference: Difference) -> list[tuple[str, str, str, str]]:
     return [(old, new, old, new)]
 
 
+_FIELD = re.compile(r"\{[^{}\n]*\}")
+
+
+def _template(literal: str) -> list[str]:
+    """``Answer {input}!`` as a template makes it appear in a value: the texts around its fields."""
+    parts = _FIELD.split(literal)
+    return [part.strip() for part in parts] if len(parts) > 1 else []
+
+
 def _touches(literals: frozenset[str], span: str, own: str, other: str) -> bool:
     """Whether a literal that only one version has explains the span that only that version's value has."""
     span = span.strip()
@@ -199,46 +232,6 @@ def _touches(literals: frozenset[str], span: str, own: str, other: str) -> bool:
         text = literal.strip()
         if span and (span == text or (len(span) >= 4 and span in text)):
             return True
-        if len(text) >= 3 and text in own and text not in other:
+        if any(len(part) >= 3 and part in own and part not in other for part in (text, *_template(text))):
             return True
     return False
-
-
-def _reach(facts: CodeFacts, site: Site | None) -> dict[str, int]:
-    """Names that the function at ``site`` refers to, with their distance through the agent's own definitions."""
-    if site is None:
-        return {}
-    uses: dict[str, set[str]] = {}
-    start: set[str] = set()
-    for source in facts.modules.values():
-        try:
-            tree = ast.parse(source.text)
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign):
-                found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-                found |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-                for name in _bound(node):
-                    uses.setdefault(name, set()).update(found)
-                inside = node.lineno <= site.line <= (node.end_lineno or node.lineno)
-                if source.file == site.file and inside and not isinstance(node, ast.ClassDef):
-                    start |= found
-    return _distances(start, uses)
-
-
-def _bound(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign) -> list[str]:
-    if isinstance(node, ast.Assign):
-        return [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return [node.name]
-
-
-def _distances(start: set[str], uses: dict[str, set[str]]) -> dict[str, int]:
-    out: dict[str, int] = {}
-    level, distance = start, 0
-    while level and distance < 6:
-        for name in level:
-            out.setdefault(name, distance)
-        level = {used for name in level for used in uses.get(name, ()) if used not in out}
-        distance += 1
-    return out

@@ -56,6 +56,8 @@ class CodeChange:
         if self.kind in ("function", "docstring") and "()" not in self.name:
             name = f"{self.name}()"
             return f"docstring of {name}" if self.kind == "docstring" else name
+        if self.kind == "import":
+            return "imports"
         return f"class {self.name}" if self.kind == "class" else self.name
 
     def to_json(self) -> dict[str, Tree]:
@@ -121,6 +123,7 @@ class _Compare:
 
     def bodies(self, prefix: str, old: list[ast.stmt], new: list[ast.stmt]) -> Iterator[CodeChange]:
         before, after = _items(prefix, old), _items(prefix, new)
+        yield from self.loose(_statements(prefix, old), _statements(prefix, new))
         for key, item in after.items():
             if key not in before:
                 yield self.change(item.kind, item.name, None, item)
@@ -129,6 +132,19 @@ class _Compare:
         for key, item in before.items():
             if key not in after:
                 yield self.change(item.kind, item.name, item, None)
+
+    def loose(self, before: list[_Item], after: list[_Item]) -> Iterator[CodeChange]:
+        """Bare statements have no name: those that are the same are matched, what is left between them is paired."""
+        then, now = [item.shape for item in before], [item.shape for item in after]
+        for tag, i, j, k, m in SequenceMatcher(None, then, now, autojunk=False).get_opcodes():
+            if tag == "equal":
+                continue
+            for number in range(max(j - i, m - k)):
+                old = before[i + number] if i + number < j else None
+                new = after[k + number] if k + number < m else None
+                item = new or old
+                if item is not None:
+                    yield self.change("statement", item.name, old, new)
 
     def changed(self, before: _Item, after: _Item) -> Iterator[CodeChange]:
         same_shape = before.shape == after.shape
@@ -166,9 +182,8 @@ class _Compare:
 
 
 def _items(prefix: str, body: list[ast.stmt]) -> dict[str, _Item]:
-    """Statements of a body by a key that survives moves; bare statements are one item each, by their order."""
+    """What a body defines, assigns and imports, by a key that survives moves."""
     out: dict[str, _Item] = {}
-    loose = 0
     for position, node in enumerate(body):
         if isinstance(node, _Def):
             kind: Kind = "class" if isinstance(node, ast.ClassDef) else "function"
@@ -180,14 +195,23 @@ def _items(prefix: str, body: list[ast.stmt]) -> dict[str, _Item]:
         elif position == 0 and _is_docstring(node):
             item = _Item("docstring", prefix.rstrip(".") or "module", node, "", ast.dump(node))
         else:
-            loose += 1
-            item = _Item("statement", f"{prefix}statement {loose}", node, ast.dump(node))
+            continue
         key, number = f"{item.kind}:{item.name}", 1
         while key in out:  # a name bound twice (overloads, conditional values) keeps both, in order
             number += 1
             key = f"{item.kind}:{item.name}#{number}"
         out[key] = item
     return out
+
+
+def _statements(prefix: str, body: list[ast.stmt]) -> list[_Item]:
+    """The bare statements of a body in order, each called by its first line."""
+    named = (_Def, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
+    return [
+        _Item("statement", prefix + clip(ast.unparse(node).partition("\n")[0], 40), node, ast.dump(node))
+        for position, node in enumerate(body)
+        if not isinstance(node, named) and not (position == 0 and _is_docstring(node))
+    ]
 
 
 def _shape(node: _Def) -> str:

@@ -260,8 +260,23 @@ def _permuted(a: list[Tree], b: list[Tree]) -> bool:
 
 def _order(tree: Tree) -> str:
     items = cast("list[Tree]", tree)
-    text = ", ".join(item if isinstance(item, str) else show(item, 20) for item in items[:6])
+    text = ", ".join(_name_of(item) for item in items[:6])
     return clip(text + (", ..." if len(items) > 6 else ""), 60)
+
+
+def _name_of(item: Tree) -> str:
+    """What tells an item of a list from its neighbours: a tool's name, a message's role and text, a name, an id."""
+    if isinstance(item, str):
+        return item
+    if isinstance(item, dict):
+        inner = item.get("function")
+        named = inner if isinstance(inner, dict) else item
+        if "role" in item:
+            return f"{item['role']} {show(item.get('content'), 20)}"
+        for key in ("name", "id"):
+            if isinstance(named.get(key), str):
+                return str(named[key])
+    return show(item, 20)
 
 
 def _bounded(tree: Tree) -> Tree:

@@ -13,7 +13,7 @@ from agentloom.errors import Diverged
 from agentloom.format.journal import Journal
 from agentloom.format.values import Tree, decode
 from agentloom.replay.cause import Cause, CodeFacts, find_cause, parse_src
-from agentloom.replay.code import ModuleSource
+from agentloom.replay.code import ModuleSource, code_changes
 from agentloom.replay.leaks import Leak
 from agentloom.replay.recording import RecordedCall, Recording, facts_of
 from agentloom.replay.refusal import refusing
@@ -115,6 +115,7 @@ def conclude(
         if not source.complete:
             raise Diverged("the replay stopped before the agent ended")
         verdict: Verdict = "identical except noted" if source.noted else "identical"
+        notes = (*notes, *_harmless(recording, facts))
         return Report(
             recording.run, recording.agent, verdict, source.counts,
             noted=tuple(source.noted), compared=compared, seconds=seconds, notes=notes,
@@ -225,6 +226,22 @@ def _next(recording: Recording, finding: Finding, run: str) -> tuple[tuple[str, 
     else:
         steps.append((f"agentloom show {run}", "the recorded calls"))
     return tuple(steps)
+
+
+def _harmless(recording: Recording, facts: CodeFacts) -> Iterator[str]:
+    """Says of an identical replay that the code is another one all the same, and which tools did not run."""
+    changes = code_changes(recording.code_facts().modules, facts.modules)
+    changes = [change for change in changes if change.kind != "docstring"]
+    tools = {call.name for call in recording.calls if call.type == "tool"}
+    idle = [change for change in changes if change.name.rpartition(".")[2] in tools]
+    for found, what in (
+        (idle, "no tool runs on replay, so this is untried"),
+        ([change for change in changes if change not in idle], "it makes no difference to this run"),
+    ):
+        titles = list(dict.fromkeys(change.title for change in found))
+        if titles:
+            more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
+            yield f"code changed: {', '.join(titles[:3])}{more}; {what}"
 
 
 def _gap_notes(recording: Recording) -> Iterator[str]:

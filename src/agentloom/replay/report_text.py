@@ -133,7 +133,7 @@ def _first_line(report: Report, finding: Finding) -> Line:
     call, total = finding.call, report.counts.total
     if finding.last is not None and call is not None and call.index is not None:
         parts.append([("", f"calls {call.index:,}-{finding.last:,} of {total:,}")])
-    elif call is not None and call.index is not None:
+    elif call is not None and call.index is not None and call.index <= total:
         parts.append([("", f"call {call.index:,} of {total:,}")])
     elif call is not None:
         parts.append([("", f"after {report.counts.exact + report.counts.noted:,} of {total:,} calls")])
@@ -284,27 +284,48 @@ def code_cause_lines(cause: Cause, rows: int, width: int) -> list[Line]:
     names = f"{first.title}{'' if first.what == 'changed' else ' ' + first.what}"
     if first.line is not None:
         names += f" ({first.file}:{first.line})"
-    shown = [change.title for change in rest[:2]]
-    if rest:
-        names += " and " + ", ".join(shown) + (f", {len(rest) - 2} more" if len(rest) > 2 else "")
-    tail = "" if cause.relevant else " (none is known to touch this value)"
+    others = [title for title in dict.fromkeys(change.title for change in rest) if title != first.title]
+    if others:
+        names += " and " + ", ".join(others[:2]) + (f", {len(others) - 2} more" if len(others) > 2 else "")
+    unsure = " (none is known to bear on it)" if others else " (the only change)"
+    tail = "" if cause.relevant else unsure
     revisions = f", {cause.revisions}" if cause.revisions else ""
     out = [_labelled("cause", clip(f"code changed: {names}{revisions}{tail}", width * 2))]
-    return out + _code_lines(first, rows, width)
+    out += _code_lines(first, rows, width)
+    if cause.leak is not None and rows:
+        out.append(
+            _labelled("or", clip(f"{cause.leak.what}, in the code of both: {cause.leak.likely}", width - 8))
+        )
+    return out
 
 
 def _code_lines(change: CodeChange, rows: int, width: int) -> list[Line]:
     out: list[Line] = []
     removed = _telling(change.removed, change.literals_recorded)
     added = _telling(change.added, change.literals)
-    for sign, style, lines in (("-", "old", removed), ("+", "new", added)):
+    for sign, style, lines, others in (("-", "old", removed, added), ("+", "new", added, removed)):
         for number, text in lines[:rows]:
             place = f"{change.file}:{number}"
-            out.append([("dim", f"  {place}"), (style, clip(f"  {sign} {text}", width - len(place) - 2))])
+            shown = _around_change(text, [other for _, other in others], width - len(place) - 6)
+            out.append([("dim", f"  {place}"), (style, f"  {sign} {shown}")])
     hidden = max(0, len(removed) - rows) + max(0, len(added) - rows)
     if hidden and rows:
         out.append([("dim", f"  {hidden:,} more changed lines")])
     return out
+
+
+def _around_change(text: str, others: list[str], room: int) -> str:
+    """A line that is too long, cut so that it shows where it parts from the one of ``others`` most like it."""
+    if len(text) <= room:
+        return text
+    same = max((_common(text, other) for other in others if other != text), default=0)
+    start = max(0, min(same - room // 3, len(text) - room + 3))
+    return clip(text, room) if start < 4 else clip("..." + text[start:], room)
+
+
+def _common(a: str, b: str) -> int:
+    """How many characters two texts begin with in common."""
+    return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _telling(lines: tuple[tuple[int, str], ...], literals: frozenset[str]) -> list[tuple[int, str]]:

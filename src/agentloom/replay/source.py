@@ -8,6 +8,7 @@ the engine hands over are never called.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import cast
 
 from agentloom.errors import Diverged, LoomError
@@ -17,7 +18,7 @@ from agentloom.replay.mismatch import Judge
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.shuffle import Shuffle
-from agentloom.replay.summaries import recorded_ref, ref_now
+from agentloom.replay.summaries import error_words, recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, Status
 from agentloom.runtime.profiles import get, split
 from agentloom.runtime.source import StateEntry
@@ -357,7 +358,7 @@ class ReplaySource:
             raise self._judged(quiescent=True)
         step = self._step()
         if step is not None:
-            raise self._failed(self._ended_early(step, status))
+            raise self._failed(self._ended_early(step, status, tree))
         end = self.recording.end
         if end is None:
             raise self._failed(self._end_finding(None))
@@ -492,10 +493,11 @@ class ReplaySource:
             ref = ref_now(call, recorded, recorded.index if recorded else None)
         return Finding("ended early", ref, message, reason="recording ends")
 
-    def _ended_early(self, step: Step, status: str) -> Finding:
+    def _ended_early(self, step: Step, status: str, tree: Tree) -> Finding:
         rest = [item for item in self._steps[self._at :] if item.kind == "request" and not item.used]
-        word = {"completed": "returned", "failed": "raised"}.get(status, "was cancelled")
-        ref = self._ref(step.call) if step.call is not None else None
+        raised = f"raised {error_words(tree)}".rstrip()
+        word = {"completed": "returned", "failed": raised}.get(status, "was cancelled")
+        ref = replace(self._ref(step.call), src=None) if step.call is not None else None  # not made now
         if rest:
             names = ", ".join(
                 f"{item.call.index} {item.call.type} {item.call.name}" for item in rest[:3] if item.call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentloom.errors import PayloadMissing
 from agentloom.format.values import Tree
 from agentloom.replay.answered import answer_of
 from agentloom.replay.recording import RecordedCall, Recording
@@ -11,7 +12,9 @@ from agentloom.replay.report import CallRef
 from agentloom.replay.text import clip, one_line, show
 from agentloom.runtime.calls import Call
 
-__all__ = ["outcome_words", "recorded_ref", "ref_now", "request_words"]
+__all__ = ["error_words", "outcome_words", "recorded_ref", "ref_now", "request_words", "unprinted"]
+
+_PRINTED = "agentloom.cli.script_tools:Printed"
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep"))
 
@@ -57,6 +60,23 @@ def outcome_words(kind: str, status: str | None, tree: Tree, width: int = 32) ->
     return show(tree, width)
 
 
+def error_words(tree: Tree, width: int = 80) -> str:
+    """What a run failed with: the error, or of a script the last line of stderr, or its exit code."""
+    if isinstance(tree, dict) and "stderr" in tree and "exit" in tree:
+        lines = str(tree["stderr"]).strip().splitlines()
+        return clip(one_line(lines[-1]), width) if lines else f"exit code {tree['exit']}"
+    return "" if tree is None else show(tree, width)
+
+
+def unprinted(tree: Tree) -> Tree:
+    """A tool's result without what the tool of a script printed meanwhile."""
+    if isinstance(tree, dict) and isinstance(made := tree.get("$obj"), dict):
+        data = made.get("data")
+        if made.get("type") == _PRINTED and isinstance(data, dict):
+            return data.get("value")
+    return tree
+
+
 def _answer_words(tree: dict[str, Tree], width: int) -> str:
     answer = answer_of(tree)
     return show(tree, width) if answer is None else answer.words(width)
@@ -69,10 +89,22 @@ def recorded_ref(recording: Recording, call: RecordedCall, *, words: bool = True
     if words and journal.has(call.req):
         summary = request_words(call.type, call.name, recording.request(call))
     if words and (call.value is None or journal.has(call.value)):
-        outcome = outcome_words(call.type, call.status, recording.outcome(call))
+        streamed = _streamed(recording, call) if call.type == "model" and call.chunks else None
+        outcome = streamed or outcome_words(call.type, call.status, unprinted(recording.outcome(call)))
     return CallRef(
         call.id, call.type, call.name, call.index, call.src, call.src, call.effect, summary, outcome
     )
+
+
+def _streamed(recording: Recording, call: RecordedCall) -> str | None:
+    """What the chunks of a model's answer add up to; None where they are of no known form or not in the trace."""
+    if call.status != "ok":
+        return None
+    try:
+        answer = answer_of(recording.outcome(call), recording.chunks_of(call))
+    except PayloadMissing:
+        return None
+    return None if answer is None else answer.words(32)
 
 
 def ref_now(call: Call, recorded: RecordedCall | None, index: int | None) -> CallRef:

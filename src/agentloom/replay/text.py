@@ -123,9 +123,25 @@ def _show_tag(tag: str, value: Tree, width: int) -> str:
         return clip("{" + inner + "}", width)
     if tag == "$str" and isinstance(value, str):
         return clip('"' + one_line(_surrogates(value)) + '"', width)
+    if tag in ("$datetime", "$time") and isinstance(value, dict):
+        return clip(f"{value.get('at')}{_zone(value)}", width)
     prefix = _PLAIN_TAGS.get(tag, tag[1:] + " ")
     text = value if isinstance(value, str) else show(value, width)
     return clip(prefix + text, width)
+
+
+def _zone(moment: dict[str, Tree]) -> str:
+    """``+02:00`` or `` Europe/Berlin``, and whether it is the second of two equal readings of the clock."""
+    fold = " (second time)" if moment.get("fold") else ""
+    if "zone" in moment:
+        return f" {moment['zone']}{fold}"
+    offset = moment.get("offset")
+    if not isinstance(offset, list) or len(offset) != 3:
+        return fold
+    days, seconds, _ = (part if isinstance(part, int) else 0 for part in offset)
+    minutes = (days * 86_400 + seconds) // 60
+    sign = "-" if minutes < 0 else "+"
+    return f"{sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}{fold}"
 
 
 def _decoded_size(text: str) -> int:

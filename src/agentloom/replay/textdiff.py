@@ -155,7 +155,8 @@ def hunk_lines(hunk: Hunk, width: int, rows: int) -> list[Line]:
             after = hunk.after if number == len(lines) - 1 else ""
             out.append(_row(sign, style, before, text, after, hunk, room))
         if len(lines) > rows:
-            out.append([(style, f"{sign}... {len(lines) - rows:,} more lines")])
+            hidden = len(lines) - rows
+            out.append([(style, f"{sign}... {hidden:,} more line{'' if hidden == 1 else 's'}")])
     return out
 
 
