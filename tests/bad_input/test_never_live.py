@@ -21,7 +21,8 @@ class Late:
     opener = open
     def __del__(self):
         self.opener('x', 'a').write('x')
-__builtins__.late = Late() if hasattr(__builtins__, "open") else __builtins__.update(late=Late())
+import builtins
+builtins.late = Late()
 """,
         "",
     ),

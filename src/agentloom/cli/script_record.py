@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -120,8 +119,13 @@ def _writer(stream: Any) -> Callable[[bytes], None]:
 
     def write(data: bytes) -> None:
         # At once: the program may have flushed it, and its process may not come to a good end.
-        with contextlib.suppress(BrokenPipeError):
+        try:
             target.write(data)
             target.flush()
+        except BrokenPipeError:
+            # What is left in the buffer must go somewhere, or the interpreter complains about it at its end.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, target.fileno())
+            os.close(nowhere)
 
     return write
