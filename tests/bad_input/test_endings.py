@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import threading
 import time
@@ -152,6 +153,7 @@ def stubborn() -> int:
     return 1
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_ctrl_c_in_the_middle_of_anything_leaves_a_trace_that_holds(tmp_path: Path) -> None:
     main = threading.main_thread().ident
     assert main is not None
@@ -178,6 +180,7 @@ def test_ctrl_c_in_the_middle_of_anything_leaves_a_trace_that_holds(tmp_path: Pa
                 verdict = Trace.load(path).verify()
                 assert verdict.consistent, (count, verdict)
                 unfinished += not verdict.complete
+    gc.collect()  # here, and not in another test
     assert unfinished <= 8
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -187,7 +190,7 @@ def _press(thread: int, after: float) -> None:
     signal.pthread_kill(thread, signal.SIGINT)
 
 
-# An alarm may come between the making of a writer and the block that closes it: then its destructor does, and says so.
+# A signal may come between the making of a writer and the block that closes it: then its destructor does, and says so.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_an_exception_out_of_a_signal_handler_never_breaks_the_chain(tmp_path: Path) -> None:
     def alarm(*_: object) -> None:
@@ -209,4 +212,5 @@ def test_an_exception_out_of_a_signal_handler_never_breaks_the_chain(tmp_path: P
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+    gc.collect()  # here, and not in another test
     assert stubborn.run(store=tmp_path / "after").output == 1  # no run is left current

@@ -6,33 +6,20 @@ import pytest
 
 from tests.bad_input.harness import AGENT, Room
 
-TRIES = {
-    "import": ("open('x', 'a').write('x')", ""),
-    "import, swallowed": ("try: open('x', 'a').write('x')\nexcept BaseException: pass", ""),
-    "thread": ("", "t = threading.Thread(target=lambda: open('x', 'a').write('x')); t.start(); t.join()"),
-    "tool in a thread": (
-        "@tool\ndef save():\n    open('x', 'a').write('x')",
-        "t = threading.Thread(target=save); t.start(); t.join()",
-    ),
-    "exit handler": ("import atexit\natexit.register(lambda: open('x', 'a').write('x'))", ""),
-    "destructor": (
-        """
+SAVE = "open('x', 'a').write('x')"
+LATE = """
+import atexit, builtins, time
+atexit.register(lambda: open('x', 'a').write('x'))
 class Late:
     opener = open
     def __del__(self):
         self.opener('x', 'a').write('x')
-import builtins
 builtins.late = Late()
-""",
-        "",
-    ),
-    "late thread": (
-        "import time",
-        "threading.Thread(target=lambda: (time.sleep(0.5), open('x', 'a').write('x'))).start()",
-    ),
-    "everything else": (
-        "import ctypes, sqlite3, socket, subprocess, urllib.request\nfrom socket import create_connection",
-        """
+@tool
+def save():
+    open('x', 'a').write('x')
+"""
+EVERYTHING = """
     for attempt in (
         lambda: ctypes.CDLL(None).system(b"echo x >> x"),
         lambda: sqlite3.connect(":memory:").execute("attach database 'x' as d").execute("create table d.t(a)"),
@@ -44,22 +31,35 @@ builtins.late = Late()
         lambda: os.mkdir("made"),
         lambda: os.fork() or os._exit(0),
         lambda: __import__("multiprocessing").get_context("spawn").Process(target=print).start(),
-        lambda: create_connection(("127.0.0.1", PORT), 1).sendall(b"x"),
-        lambda: urllib.request.urlopen(f"http://127.0.0.1:{PORT}/").read(),
+        lambda: create_connection(("127.0.0.1", 9), 1).sendall(b"x"),
+        lambda: urllib.request.urlopen("http://127.0.0.1:9/").read(),
         lambda: asyncio.run(asyncio.create_subprocess_shell("echo x >> x")),
     ):
         with contextlib.suppress(BaseException):
-            attempt()""",
+            attempt()
+"""
+TRIES: dict[str, tuple[str, str, int]] = {
+    "import, swallowed": (f"try: {SAVE}\nexcept BaseException: pass", "pass", 3),
+    "thread": ("", f"t = threading.Thread(target=lambda: {SAVE}); t.start(); t.join()", 3),
+    "everything": (
+        "import ctypes, sqlite3, socket, subprocess, urllib.request\nfrom socket import create_connection",
+        EVERYTHING,
+        3,
+    ),
+    # What comes too late for a verdict does not come at all; a tool is refused in a thread when recorded already.
+    "late": (
+        LATE,
+        f"""t = threading.Thread(target=save); t.start(); t.join()
+    threading.Thread(target=lambda: (time.sleep(0.5), {SAVE})).start()""",
+        0,
     ),
 }
 
 
 @pytest.mark.parametrize("way", list(TRIES))
 def test_nothing_is_performed(room: Room, way: str) -> None:
-    before, inside = TRIES[way]
-    replaying = "LIVE = os.path.exists('live')\nPORT = 9\n"
-    text = f"{AGENT}{replaying}{before}\n@agent\ndef work():\n    {inside or 'pass'}\n    return 1\n"
-    room.write(text)
+    before, inside, code = TRIES[way]
+    room.write(f"{AGENT}{before}\n@agent\ndef work():\n    {inside}\n    return 1\n")
     recorded = room.call("run", "agent.py:work")
     assert "recorded" in recorded.err, recorded.all
     for name in ("x", "y", "z"):
@@ -70,10 +70,8 @@ def test_nothing_is_performed(room: Room, way: str) -> None:
     again = room.call("replay", "last")
     assert room.files() == before_replay
     assert not (room.folder / "made").exists()
-    late = way in ("exit handler", "destructor", "late thread", "tool in a thread")
-    assert again.code == (0 if late else 3), again.all
-    if not late:
-        assert "Refused: the code " in again.out
+    assert again.code == code, again.all
+    assert code == 0 or "Refused: the code " in again.out
 
 
 def test_a_script_too_performs_nothing(room: Room) -> None:

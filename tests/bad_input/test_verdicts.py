@@ -3,59 +3,59 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
-import pytest
+from tests.bad_input.harness import AGENT, Done, Room
 
-from tests.bad_input.harness import AGENT, Room
+PROGRAM = (
+    AGENT
+    + """
+import signal
+MODE = open('mode.txt').read()
+@tool
+def look(x):
+    return 'fine'
 
-SWALLOWERS = {
-    "catches all and goes on": """
-def work():
+def goes_on():
     while True:
         try:
             return look(MODE)
         except BaseException:
             continue
-""",
-    "returns in finally": """
-def work():
+
+def returns_in_finally():
     try:
         look(MODE)
     finally:
         return "fine"
-""",
-    "suppresses": """
-def work():
+
+def suppresses():
     with contextlib.suppress(BaseException):
         look(MODE)
     return "fine"
-""",
-    "ends the process": """
-def work():
+
+def ends_the_process():
     try:
         look(MODE)
     except BaseException:
         os._exit(0)
     return "fine"
-""",
-    "exits with 0": """
-def work():
+
+def exits_with_0():
     try:
         look(MODE)
     except BaseException:
         sys.exit(0)
     return "fine"
-""",
-    "kills itself": """
-def work():
+
+def kills_itself():
     try:
         look(MODE)
     except BaseException:
         os.abort()
     return "fine"
-""",
-    "a generator's finally": """
-def work():
+
+def yields_in_finally():
     def items():
         try:
             yield look(MODE)
@@ -67,17 +67,8 @@ def work():
         except BaseException:
             pass
     return "fine"
-""",
-    "gather": """
-async def work():
-    async def ask():
-        return look(MODE)
-    await asyncio.gather(ask(), ask(), return_exceptions=True)
-    return "fine"
-""",
-    "a signal handler": """
-def work():
-    import signal
+
+def asks_in_a_signal_handler():
     def handler(*_):
         try:
             look(MODE)
@@ -86,31 +77,56 @@ def work():
     signal.signal(signal.SIGUSR1, handler)
     signal.raise_signal(signal.SIGUSR1)
     return "fine"
-""",
-    "turns it into another": """
-def work():
+
+def turns_it_into_another():
     try:
         look(MODE)
-    except BaseException as error:
+    except BaseException:
         raise ConnectionError("failed to connect") from None
     return "fine"
-""",
-}
+
+@agent
+def work():
+    return globals()[open("way.txt").read()]()
+
+@agent
+async def gathers():
+    async def ask():
+        return look(MODE)
+    await asyncio.gather(ask(), ask(), return_exceptions=True)
+    return "fine"
+"""
+)
+WAYS = [
+    "goes_on", "returns_in_finally", "suppresses", "ends_the_process", "exits_with_0", "kills_itself",
+    "yields_in_finally", "asks_in_a_signal_handler", "turns_it_into_another",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("way", list(SWALLOWERS))
-def test_no_program_swallows_a_verdict(room: Room, way: str) -> None:
-    text = f"{AGENT}MODE = open('mode.txt').read()\n@tool\ndef look(x):\n    return 'fine'\n@agent"
-    room.write(text + SWALLOWERS[way])
+def test_no_program_swallows_a_verdict(room: Room) -> None:
+    # The ways differ only in what they do after the verdict, so that one recording stands for all.
+    room.write(PROGRAM)
     room.write("one", "mode.txt")
+    room.write("suppresses", "way.txt")
     assert room.call("run", "agent.py:work").code == 0
-    room.write("two", "mode.txt")
-    again = room.call("replay", "last", "--json")
-    assert again.code == 3, again.all
-    report = json.loads(again.out)
-    assert report["verdict"] == "diverged"
-    assert "look" in again.out
-    assert "Traceback" not in again.err
+    room.call("export", "last", "-o", "work.loom")
+    assert room.call("run", "agent.py:gathers").code == 0
+
+    def replayed(way: str) -> tuple[str, Done]:
+        folder = Room(room.folder / way)
+        folder.store = room.store
+        for name, text in (("agent.py", PROGRAM), ("mode.txt", "two"), ("way.txt", way)):
+            folder.write(text, name)
+        run = "last" if way == "gathers" else str(room.folder / "work.loom")
+        return way, folder.call("replay", run, "--target", "agent.py", "--json")
+
+    with ThreadPoolExecutor(3) as pool:
+        for way, again in pool.map(replayed, (*WAYS, "gathers")):
+            assert again.code == 3, (way, again.all)
+            report = json.loads(again.out)
+            assert report["verdict"] == "diverged"
+            assert "look" in again.out
+            assert "Traceback" not in again.err, way
 
 
 def test_a_script_that_ends_its_process_is_recorded_and_replayed_so(room: Room) -> None:
