@@ -117,7 +117,7 @@ class Bench:
     def __init__(self, fail_at: int | None = None) -> None:
         self.tape = Tape()
         self.source = Scripted()
-        self.ledger = TraceLedger(self.tape.append, lambda count: bytes(count), clock=lambda: 7)
+        self.ledger = TraceLedger(self.tape.append, bytes, clock=lambda: 7)
         self.engine = Engine(self.ledger, self.source, nonce=bytes(32), types=TYPES, places=Places("/"))
         self.session = Session(self.engine, self.source, run_id="0" * 26, agent="probe", seed=3)
         payloads: dict[str, Any] = {"code": {}, "env": {}, "input": {}, "policy": {}}
@@ -191,7 +191,7 @@ def recorded(agent: Agent[..., Any], *args: object, **options: Any) -> Trace:
 def fails(agent: Agent[..., Any], *args: object, **options: Any) -> tuple[BaseException, Trace]:
     """As ``recorded``, for a run that raises: what it raised, and its trace, which replays."""
     store = MemoryStore()
-    with pytest.raises(BaseException) as caught:  # noqa: PT011 - the caller looks at it
+    with pytest.raises(BaseException) as caught:
         agent.run(*args, store=store, **options)
     trace = Trace.open("last", store)
     report = trace.replay(agent=agent, check=False)

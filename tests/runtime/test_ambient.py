@@ -38,16 +38,49 @@ def test_a_seed_fixes_the_draws_of_each_path() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "aws_secret_access_key", "SENTRY_DSN", "PGPWD_AUTH"],
-)
+    [
+        "OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "aws_secret_access_key", "SENTRY_DSN", "PGPWD_AUTH",
+        "PGPASSWORD", "DB_PASS", "SERVICE_APIKEY", "api-key", "SSH_PASSPHRASE", "SESSION_COOKIE", "API_KEYS",
+    ],
+)  # fmt: skip
 def test_credentials_are_refused(name: str) -> None:
     with pytest.raises(ValueRefused, match="looks like a credential"):
         env_call(name, None)
 
 
-@pytest.mark.parametrize("name", ["HOME", "KEYBOARD", "AUTHOR", "MONKEY", "PWDX"])
+@pytest.mark.parametrize(
+    "name", ["HOME", "KEYBOARD", "AUTHOR", "MONKEY", "PWDX", "COMPASS", "MAX_TOKENS", "BYPASS"]
+)
 def test_other_names_are_not(name: str) -> None:
     assert env_call(name, None)[0].request == {"name": name, "default": None}
+
+
+@agent
+def connects() -> str | None:
+    try:
+        return sync.env("DATABASE_URL")
+    except ValueRefused as refused:
+        return refused.reason
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("postgres://host:5432/db", True),
+        ("postgres://user@host/db", True),
+        ("postgres://u:{}@host/db", False),
+    ],
+)
+def test_an_address_with_a_password_is_not_recorded(
+    url: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    password = "hunter" + str(2)  # this source is in the trace: the whole word must not be
+    url = url.format(password)
+    monkeypatch.setenv("DATABASE_URL", url)
+    store = MemoryStore()
+    trace = connects.run(store=store)
+    assert (trace.output == url) is kept
+    assert password.encode() not in store.read(trace.run_id)
 
 
 def test_draws_need_a_run() -> None:

@@ -190,7 +190,7 @@ def test_a_verdict_of_the_source_is_kept_and_given_to_every_strand() -> None:
     def poll(timer: int | None) -> None:
         raise Diverged("here")
 
-    bench.source.poll = poll  # type: ignore[method-assign, assignment]
+    bench.source.poll = poll  # type: ignore[method-assign]
 
     def run() -> None:
         with entered(bench.session.root):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,50 @@ def test_the_agents_own_modules_are_kept_with_their_sources(
     assert found["identity_helper"] == {
         "file": "identity_helper.py", "digest": hashlib.sha256(text.encode()).hexdigest(), "source": text,
     }  # fmt: skip
+
+
+def test_a_module_whose_file_is_gone_or_in_an_archive_does_not_stop_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "identity_kept.py").write_text("def agent(x):\n    return x\n")
+    (tmp_path / "identity_gone.py").write_text("")
+    module = load(tmp_path / "identity_kept.py", "identity_kept", monkeypatch)
+    load(tmp_path / "identity_gone.py", "identity_gone", monkeypatch)
+    (tmp_path / "identity_gone.py").unlink()
+    zipped = ModuleType("identity_zipped")
+    zipped.__file__ = str(tmp_path / "identity_kept.py" / "inside.py")
+    monkeypatch.setitem(sys.modules, "identity_zipped", zipped)
+    found = own_modules(str(tmp_path), "identity_kept", AgentFunction.of(module.agent).file)
+    assert set(found) == {"identity_kept"}
+
+
+def test_installed_packages_below_the_root_are_not_the_agents_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / ".local" / "lib" / "site-packages"
+    site.mkdir(parents=True)
+    (site / "identity_library.py").write_text("")
+    (tmp_path / "identity_home.py").write_text("def agent(x):\n    return x\n")
+    load(site / "identity_library.py", "identity_library", monkeypatch)
+    module = load(tmp_path / "identity_home.py", "identity_home", monkeypatch)
+    assert set(own_modules(str(tmp_path), "identity_home", AgentFunction.of(module.agent).file)) == {
+        "identity_home"
+    }
+
+
+def test_no_folder_of_the_machine_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "identity_paths.py").write_text("def agent(x):\n    return x\n")
+    module = load(tmp_path / "identity_paths.py", "identity_paths", monkeypatch)
+    facts = {**code_identity(AgentFunction.of(module.agent)), **environment()}
+    entry = facts["entry"]
+    assert isinstance(entry, dict)
+    assert entry.pop("path") == str(
+        tmp_path / "identity_paths.py"
+    )  # the one place: where a replay looks for it
+    assert str(tmp_path) not in json.dumps(facts)
+    assert str(Path.home()) not in json.dumps({**facts, "packages": None})
+    assert facts["vcs"] is None  # outside of a repository
+    assert entry["file"] == "identity_paths.py"
 
 
 def test_packages_and_interpreter_are_named() -> None:

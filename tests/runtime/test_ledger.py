@@ -40,7 +40,7 @@ def test_statuses_decide_which_payload_is_named() -> None:
         tree: Any = {
             "$error": {"type": "builtins:KeyError", "args": [], "attrs": {}, "message": "", "cause": None}
         }
-        bench.ledger.outcome(bench.begin(), status, tree, d=1, vt=0, usage=None, dur=None)  # type: ignore[arg-type]
+        bench.ledger.outcome(bench.begin(), status, tree, d=1, vt=0, usage=None, dur=None)
         named[status] = {"val", "err"} & set(bench.last())
     assert named == {"ok": {"val"}, "error": {"err"}, "cancelled": set(), "closed": set()}
 
@@ -52,7 +52,7 @@ def test_streams_that_interleave_keep_their_numbers() -> None:
         bench.engine.deliver(Arrival("chunk", call, value=call.name))
     bench.engine.mark("note", None)
     first, second, note = bench.tape.journal.entries[-3:]
-    assert [[item[0] for item in entry["items"]] for entry in (first, second)] == [[1, 3], [2]]  # type: ignore[union-attr,index]
+    assert [[item[0] for item in entry["items"]] for entry in (first, second)] == [[1, 3], [2]]
     assert (first["call"], second["call"], note["kind"]) == (one.id, two.id, "note")
     assert "val" not in note
 

@@ -14,7 +14,6 @@ from agentloom.errors import NoActiveRun
 from agentloom.runtime import scope
 from agentloom.store import MemoryStore
 
-
 RUN: Any = SimpleNamespace(over=False)
 
 
