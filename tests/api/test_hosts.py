@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +13,7 @@ from agentloom import agent, sync
 from agentloom.api import hosts, hosts_sync
 from agentloom.errors import NoActiveRun
 from agentloom.store import MemoryStore
+from tests.runtime.fakes import fails, recorded
 
 CALLS: dict[str, tuple[Any, ...]] = {
     "model": ("m", "hi"), "http": ("GET", "http://127.0.0.1:9"), "now": (), "random": (), "uuid": (), "env": ("HOME",),
@@ -96,3 +98,83 @@ def test_parallel_in_a_sync_agent_takes_functions() -> None:
     trace = strands.run(store=MemoryStore())
     assert trace.output == [None, True]
     assert trace.replay().verdict == "identical"
+
+
+@agent
+async def clean_up_fails() -> list[Any]:
+    async def slow() -> None:
+        try:
+            await agentloom.sleep(60)
+        finally:
+            raise KeyError("from the clean-up")
+
+    async def fast() -> None:
+        await agentloom.sleep(0)
+        raise ValueError("the cause")
+
+    return await agentloom.parallel(slow(), fast())
+
+
+def test_an_error_of_the_clean_up_gives_way_to_its_cause() -> None:
+    error, _ = fails(clean_up_fails)
+    assert str(error) == "the cause"
+
+
+@agent
+async def side(*branches: Any) -> list[Any]:
+    return await agentloom.parallel(agentloom.sleep(0), *branches)
+
+
+@pytest.mark.parametrize("branch", [5, None, "agent"])
+def test_a_branch_that_is_no_coroutine_is_refused_before_any_starts(branch: object) -> None:
+    error, trace = fails(side, branch)
+    assert f"argument 2 is a {type(branch).__name__}" in str(error)
+    assert trace.calls == []
+
+
+def test_async_parallel_in_a_sync_agent_names_the_sync_one() -> None:
+    @agent
+    def wrong() -> Any:
+        return asyncio.run(agentloom.parallel(agentloom.sleep(0)))
+
+    error, _ = fails(wrong)
+    assert "agentloom.sync.parallel" in str(error)
+
+
+async def found_later(*args: object) -> list[dict[str, Any]]:
+    return [{"id": 1}]
+
+
+def test_sync_functions_refuse_coroutine_functions_and_async_ones_await_them() -> None:
+    @agent
+    def wrong(name: str) -> Any:
+        return getattr(sync, name)(found_later)
+
+    for name in ("step", "retrieve"):
+        error, trace = fails(wrong, name)
+        assert f"await agentloom.{name}(...)" in str(error)
+        assert trace.calls == []
+
+    @agent
+    async def right() -> Any:
+        return [await agentloom.step(found_later), await agentloom.retrieve(found_later)]
+
+    assert recorded(right).output == [[{"id": 1}]] * 2
+
+
+def test_arguments_are_captured_when_the_call_is_made_and_not_when_it_ends() -> None:
+    @agent
+    async def mutates() -> Any:
+        items = [1]
+        made: Any = agentloom.step(cast("Any", later), items)
+        task = asyncio.ensure_future(made)
+        await asyncio.sleep(0)
+        items.append(2)
+        return [await task, items]
+
+    assert recorded(mutates).output == [[1], [1, 2]]
+
+
+async def later(items: list[int]) -> list[int]:
+    await asyncio.sleep(0)
+    return items

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from agentloom import State, Workflow, set_backend
-from agentloom.errors import WorkflowError
+import agentloom
+from agentloom import State, Trace, Workflow, set_backend
+from agentloom.errors import ValueRefused, WorkflowError
 from agentloom.store import MemoryStore
 
 
@@ -106,13 +108,24 @@ def test_the_state_is_read_only_by_copy() -> None:
         ("input", {"model": "a"}, "the name is taken"),
         ("first", {"model": "a"}, "the name is taken"),
         ("two words", {"model": "a"}, "'two_words'"),
+        ("items", {"model": "a"}, "state.items would not be its result"),
+        ("_x", {"model": "a"}, "would not be its result"),
+        ("x", {"fn": len, "prompt": ""}, "prompt belong to a model step"),
+        ("x", {"fn": len, "system": ""}, "system belong to a model step"),
+        ("x", {"model": "a", "stream": True}, "stream= is not for steps"),
+        ("x", {"model": "a", "messages": [{}]}, "messages= is not for steps"),
+        ("x", {"model": "a", "prompt": "{second}"}, "has {second}; before it there are input, first"),
+        ("x", {"model": "a", "prompt": "{}"}, "has {}; before it"),
+        ("x", {"model": "a", "prompt": "{input[0]}"}, "before it there are input, first"),
+        ("x", {"model": "a", "prompt": '{"json": 1}'}, "before it there are input, first"),
+        ("x", {"model": "a", "prompt": "{input"}, "is no template"),
         ("x", {"fn": len, "temperature": 0}, "temperature belong to a model step"),
         ("x", {"fn": lambda: None}, "takes one argument"),
     ],
 )
 def test_what_cannot_be_built_names_the_step(name: str, given: dict[str, Any], message: str) -> None:
     graph = Workflow().step("first", model="a")
-    with pytest.raises(WorkflowError, match=message) as caught:
+    with pytest.raises(WorkflowError, match=re.escape(message)) as caught:
         graph.step(name, **given)
     assert repr(name) in caught.value.message
 
@@ -130,3 +143,91 @@ def test_it_runs_inside_a_running_loop(backend: Echo) -> None:
     import asyncio
 
     assert asyncio.run(_run(Workflow().step("first", model="a"))) == "a says 1"
+
+
+def test_templates_may_hold_braces_and_results_are_not_templates(backend: Echo) -> None:
+    graph = (
+        Workflow().step("one", fn=lambda state: "{input}").step("two", model="a", prompt='{{"x": "{one}"}}')
+    )
+    graph.run("hello", store=MemoryStore())
+    assert backend.asked[0]["messages"][0]["content"] == '{"x": "{input}"}'
+
+
+def test_a_system_text_goes_before_messages_of_a_function_too(backend: Echo) -> None:
+    messages = [{"role": "user", "content": "u"}, {"role": "assistant", "content": "a"}]
+    Workflow().step("one", model="a", system="s", prompt=lambda state: messages).run("x", store=MemoryStore())
+    assert backend.asked[0]["messages"] == [{"role": "system", "content": "s"}, *messages]
+
+
+def boom(state: State) -> None:
+    raise ZeroDivisionError("boom")
+
+
+async def late_boom(state: State) -> None:
+    raise ZeroDivisionError("boom")
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"fn": boom}, ZeroDivisionError),
+        ({"fn": late_boom}, ZeroDivisionError),
+        ({"fn": lambda state: state["nothing"]}, KeyError),
+        ({"fn": lambda state: object()}, ValueRefused),
+        ({"model": "a", "prompt": lambda state: None}, WorkflowError),
+        ({"model": "a", "prompt": lambda state: ["text"]}, WorkflowError),
+        ({"model": "a", "prompt": boom}, ZeroDivisionError),
+        ({"model": "a"}, WorkflowError),  # the set of the step before has no text
+    ],
+)
+def test_an_error_in_a_step_names_it_and_replays(
+    backend: Echo, given: dict[str, Any], error: type[Exception]
+) -> None:
+    graph = Workflow("triage").step("first", fn=lambda state: {1, 2}).step("bad", **given)
+    store = MemoryStore()
+    with pytest.raises(error) as caught:
+        graph.run("hi", store=store)
+    assert "in step 'bad' of workflow 'triage'" in caught.value.__notes__
+    trace = Trace.open("last", store)
+    assert trace.status == "failed"
+    assert trace.replay(agent=graph).verdict == "identical"
+
+
+def test_an_async_function_may_make_host_calls_and_they_lie_below_its_step(backend: Echo) -> None:
+    async def looks(state: State) -> float:
+        return await agentloom.random()
+
+    trace = Workflow("w").step("draw", fn=looks).run("x", seed=1, store=MemoryStore())
+    assert trace.calls[0].path.startswith("root/w/draw[0]/")
+    assert trace.replay().verdict == "identical"
+
+
+def test_the_seed_is_the_runs_and_goes_to_no_provider(backend: Echo) -> None:
+    graph = Workflow().step("a", model="m").step("b", model="m", seed=5)
+    assert graph.run("x", seed=42, store=MemoryStore()).journal.entries[0]["seed"] == 42
+    assert [asked.get("seed") for asked in backend.asked] == [None, 5]
+
+
+def test_reads_are_those_of_the_step_alone_in_their_order(backend: Echo) -> None:
+    graph = (
+        Workflow()
+        .step("a", fn=lambda state: [state.input])
+        .step("b", fn=lambda state: [state.a, state.input])
+    )
+    trace = graph.step("c", fn=lambda state: 1).run("x", store=MemoryStore())
+    reads = [entry["reads"] for entry in trace.journal.entries if entry["kind"] == "state"]
+    assert reads == [["input"], ["a", "input"], []]
+    assert trace.output == 1
+
+
+def test_a_step_cannot_change_what_another_one_sees(backend: Echo) -> None:
+    def changes(state: State) -> int:
+        state.first.append(9)
+        state["input"]["x"] = 9
+        return 0
+
+    graph = Workflow().step("first", fn=lambda state: [1]).step("second", fn=changes)
+    trace = graph.step("third", fn=lambda state: [state.first, state.input]).run(
+        {"x": 1}, store=MemoryStore()
+    )
+    assert trace.output == [[1], {"x": 1}]
