@@ -66,6 +66,12 @@ def test_version_costs_little_more_than_the_package(process: Call) -> None:
             "\nnext: agentloom ls --help\n",
         ),
         (("ls", "--lmit", "3"), 2, "No such option '--lmit'. (Did you mean one of: '--limit',"),
+        (
+            ("run", "a.py", "--loud"),
+            2,
+            "what is meant for the program goes after --: agentloom run ... -- --loud",
+        ),
+        (("completion",), 2, "Choose from: bash, fish, zsh\n"),
         (("ls", "--limit", "many"), 2, "'many' is not a valid integer"),
         (("ls", "--since", "soon"), 2, "'soon' is no time"),
     ],

@@ -132,6 +132,18 @@ def test_an_agent_in_a_git_repository_is_replayed(scripts: Scripts) -> None:
     assert again.out.startswith("-- IDENTICAL")
 
 
+def test_another_name_of_the_agent_can_be_given(scripts: Scripts) -> None:
+    text = "from agentloom import agent\n\n\n@agent\ndef {}(word):\n    return word * 2\n"
+    path = scripts.write(text.format("bot"))
+    assert scripts.call("run", f"{path}:bot", "--", "ho").code == 0
+    scripts.write(text.format("robot"))
+    lost = scripts.replay()
+    assert lost.code == 1
+    assert "next: it has robot; to replay with another: --target agent.py:robot" in lost.err
+    again = scripts.replay("--target", "agent.py:robot")
+    assert again.code == 0, again.all
+
+
 def test_what_a_decorated_tool_does_and_prints_is_neither_noted_nor_missed(scripts: Scripts) -> None:
     text = """
     from agentloom import agent, tool

@@ -124,6 +124,22 @@ def test_credentials_are_placeholders_on_replay_and_never_written(scripts: Scrip
     assert again.code == 3
 
 
+def test_a_script_that_only_defines_an_agent_is_told_how_to_run_it(scripts: Scripts) -> None:
+    text = "from agentloom import agent\n\n\n@agent\ndef bot(word: str) -> str:\n    return word\n"
+    done = scripts.run(text)
+    assert done.code == 0
+    assert "bot is defined there and was not run: agentloom run" in done.err
+    assert "agent.py:bot -- ARGS" in done.err
+    wrong = scripts.call("run", "agent.py:bot")
+    assert "next: it takes (word: str); give them after --" in wrong.err
+
+
+def test_a_failed_script_is_shown_with_its_error(scripts: Scripts) -> None:
+    scripts.run("raise KeyError('x')")
+    assert "error  KeyError: 'x'" in scripts.call("show", "last").out
+    assert "the run has none" in scripts.call("show", "last", "1").err
+
+
 def test_json(scripts: Scripts) -> None:
     path = scripts.write("print('hello')")
     done = scripts.call("run", "--json", str(path))

@@ -160,6 +160,7 @@ MISSING = """
 from textwrap import dedent as foreign
 class Tools:
     def bound(self, n): return n
+    def method(self, n): return n
 bound = Tools().bound
 builtin = abs
 def generator(n): yield n
@@ -168,6 +169,7 @@ dispatcher = dispatch
 """
 WHY = {
     "absent": "no function of that name",
+    "method": "a method of Tools, not a plain function",
     "bound": "a bound method, not a plain function",
     "builtin": "a built-in function, not a plain function",
     "foreign": "a function of textwrap, not of the program",
@@ -299,3 +301,16 @@ def test_an_agent_function_takes_the_same_path(scripts: Scripts) -> None:
     again = scripts.replay()
     assert again.code == 0, again.all
     assert "IDENTICAL  1/1 calls" in again.out
+
+
+def test_a_streamed_answer_is_shown_put_together(scripts: Scripts) -> None:
+    text = tool_script("", ()).partition("tools =")[0] + (
+        "request = {'model': 'm', 'messages': [{'role': 'user', 'content': 'go'}], 'stream': True}\n"
+        "with httpx2.stream('POST', URL, json=request) as answer:\n"
+        "    print(len(answer.read()) > 0)\n"
+    )
+    done = record(scripts, scripts.write(text), ["It rains in Oslo."])
+    assert done.code == 0, done.all
+    out = scripts.call("show", "last", "1").out
+    assert 'outcome\n  text  "It rains in Oslo."\n' in out
+    assert "put together above; --all shows each" in out

@@ -125,10 +125,13 @@ def test_notes_flags_and_gaps_are_shown(cli: Call, tmp_path: Path) -> None:
     run = samples.refund(end=False)
     run.entry("flag", val=run.blobs.put("looks wrong"))
     run.entry("gap", why="unrecorded-effect")
+    what = {"kind": "file write", "what": "writes a.txt", "where": "a.py:4 save"}
+    run.entry("gap", why="unrecorded-effect", val=run.blobs.put(what))
     (tmp_path / "a.loom").write_bytes(run.end())
     out = cli("show", "a.loom").out
     assert 'flag  "looks wrong"' in out
     assert "gap  not replayable past entry 12: unrecorded-effect" in out
+    assert "gap  not replayable past entry 13: writes a.txt (a.py:4 save)" in out
 
 
 def test_a_damaged_file_is_read_up_to_the_damage(cli: Call, tmp_path: Path) -> None:

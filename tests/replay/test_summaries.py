@@ -56,6 +56,7 @@ def test_words_are_cut() -> None:
     [
         ({"$error": {"type": "builtins:ValueError", "message": "no x"}}, "ValueError: no x"),
         ({"stdout": "", "stderr": "Traceback\n  f\nKeyError: 'x'\n", "exit": 1}, "KeyError: 'x'"),
+        ({"stdout": "", "stderr": "OpenError: no\n  next: open it\n", "exit": 1}, "OpenError: no"),
         ({"stdout": "", "stderr": "", "exit": 3}, "exit code 3"),
         (None, ""),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,23 @@ def test_libraries_alone_are_seen_only_when_everything_is(
             with contextlib.suppress(Refused):
                 exec(library, {})
         assert [effect.where for effect in effects.seen] == expected
+
+
+def test_asking_for_the_folder_of_temporary_files_is_no_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert execute('__import__("tempfile").gettempdir()', tmp_path, everything=True) == []
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert [effect.kind for effect in execute('__import__("tempfile").mkdtemp()', tmp_path)] == ["file write"]
+
+
+def test_what_is_set_aside_is_not_seen(tmp_path: Path) -> None:
+    effects = Refusing()
+    watch = Watch(effects, Places(str(tmp_path)), everything=True)
+    with watch.armed():
+        with watch.aside():
+            (tmp_path / "own.txt").write_text("x")
+        with contextlib.suppress(Refused):
+            (tmp_path / "theirs.txt").write_text("x")
+    assert [effect.what for effect in effects.seen] == [f"writes {tmp_path / 'theirs.txt'}"]

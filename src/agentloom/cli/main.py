@@ -97,9 +97,16 @@ def _usage(problem: Exception, screen: Screen) -> int:
     import click
 
     message = problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
+    message = " ".join(message.split())  # click lists choices on lines of their own
     code = problem.exit_code if isinstance(problem, click.ClickException) else 2
     context = problem.ctx if isinstance(problem, click.UsageError) else None
     hint = f"{context.command_path if context else 'agentloom'} --help"
+    if (
+        isinstance(problem, click.NoSuchOption)
+        and context
+        and any(p.name == "args" for p in context.command.params)
+    ):
+        hint += f"; what is meant for the program goes after --: {context.command_path} ... -- {problem.option_name}"
     if screen.json:
         facts = {"type": type(problem).__name__, "message": message, "next": hint, "exit": code}
         screen.error_text(json.dumps({"error": facts}))

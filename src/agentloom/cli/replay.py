@@ -59,7 +59,7 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
             "mode": "replay",
             "path": place.path,
             "module": place.module,
-            "object": None if entry.get("kind") == "script" else str(entry.get("qualname")),
+            "object": None if entry.get("kind") == "script" else place.name or str(entry.get("qualname")),
             "json": settings.json,
             "strict_noted": strict_noted,
             "width": screen.width,
@@ -126,6 +126,8 @@ class _Place:
     path: str | None
     module: str | None = None
     note: str | None = None
+    name: str | None = None
+    """The object in it, where another than the recorded one is asked for."""
 
 
 def _place(
@@ -138,7 +140,7 @@ def _place(
         return _recorded(recording, entry, stack)
     if target is not None:
         chosen = parse_target(target)
-        return _Place(chosen.path, _module(entry) if chosen.path else chosen.module)
+        return _Place(chosen.path, _module(entry) if chosen.path else chosen.module, name=chosen.name)
     here = _here(entry)
     if at is not None:
         return _revision(here, entry, at, stack)

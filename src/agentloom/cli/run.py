@@ -96,10 +96,10 @@ def command(
     }
     began = time.monotonic()
     child = start(job, child_environment(None, os.environ))
-    return _report(settings, settings.screen(), child, time.monotonic() - began)
+    return _report(settings, settings.screen(), target, child, time.monotonic() - began)
 
 
-def _report(settings: Settings, screen: Screen, child: Child, seconds: float) -> int:
+def _report(settings: Settings, screen: Screen, target: str, child: Child, seconds: float) -> int:
     if child.error is not None:
         if screen.json:
             screen.error_text(_json({"error": child.error}))
@@ -125,7 +125,7 @@ def _report(settings: Settings, screen: Screen, child: Child, seconds: float) ->
     if screen.json:
         screen.data({"run": child.run, "calls": counts, "seconds": round(seconds, 3), **done})
     else:
-        _summary(screen, child.run, counts, done, seconds)
+        _summary(screen, target, child.run, counts, done, seconds)
     return child.code
 
 
@@ -151,7 +151,9 @@ def _counts(settings: Settings, run: str) -> dict[str, int]:
     return counts
 
 
-def _summary(screen: Screen, run: str, counts: dict[str, int], done: dict[str, Any], seconds: float) -> None:
+def _summary(
+    screen: Screen, target: str, run: str, counts: dict[str, int], done: dict[str, Any], seconds: float
+) -> None:
     total = sum(counts.values())
     order = sorted(counts, key=lambda kind: (kind not in ("model", "tool"), kind != "model", kind))
     parts = ", ".join(f"{counts[kind]} {kind}" for kind in order)
@@ -165,9 +167,13 @@ def _summary(screen: Screen, run: str, counts: dict[str, int], done: dict[str, A
         screen.note(f"   tools found by name: {named}")
         writes = [tool for tool in tools if tool["effect"] == "write"]
         if writes:
-            some = "treated as writes" if len(writes) == len(tools) else f"{len(writes)} treated as writes"
-            screen.note(f"   {some}, never run on replay. Change: --tool NAME=read")
+            which = "" if len(writes) == len(tools) else ", ".join(tool["name"] for tool in writes) + " "
+            kind = "a write" if which and len(writes) == 1 else "writes"
+            screen.note(f"   {which}treated as {kind}, never run on replay. Change: --tool NAME=read")
     _unrecorded(screen, done)
+    agents: list[str] = done.get("agents") or []
+    for agent in [] if total else agents:
+        screen.note(f"   {agent} is defined there and was not run: agentloom run {target}:{agent} -- ARGS")
 
 
 def _status(done: dict[str, Any]) -> str:
@@ -195,5 +201,10 @@ def _unrecorded(screen: Screen, done: dict[str, Any]) -> None:
     rest = len(items) - _SHOWN + done.get("more", 0)
     if rest > 0:
         screen.note(f"     and {rest} more")
+    if missing := done["missing"]:
+        name = missing[0]["name"]
+        screen.note(
+            f"   recorded as tools are plain functions, such as a def {name}(...) that calls the rest"
+        )
     if any(effect["kind"] != "file read" for effect in done["unrecorded"]):
         screen.note("   a replay refuses these and stops there: move them into a tool")

@@ -105,14 +105,19 @@ def _run(
 
 def _check(agent: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Whether the agent takes these arguments. Raises ``TargetError`` before anything is recorded."""
-    function = getattr(getattr(agent, "function", None), "function", None) or agent.run
+    function = getattr(getattr(agent, "function", None), "function", None)
+    takes = _WORKFLOW if function is None else inspect.signature(function)
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        takes.bind(*args, **kwargs)
     except TypeError as error:
         raise TargetError(
-            f"{agent.name if hasattr(agent, 'name') else function.__name__} does not take these arguments: {error}",
-            hint=f"it is {function.__name__}{inspect.signature(function)}; give its arguments after --",
+            f"{agent.name if function is None else function.__name__} does not take these arguments: {error}",
+            hint=f"it takes {takes.replace(return_annotation=inspect.Signature.empty)}; give them after --",
         ) from error
+
+
+_WORKFLOW = inspect.Signature([inspect.Parameter("input", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+"""What a workflow takes from a command line."""
 
 
 def _arguments(given: list[str], agent: Any) -> tuple[list[Any], dict[str, Any]]:

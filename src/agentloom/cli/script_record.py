@@ -15,6 +15,7 @@ from agentloom.cli.script_facts import script_agent, script_code
 from agentloom.cli.script_loops import close_outer
 from agentloom.cli.script_output import stream_facts
 from agentloom.cli.script_run import Program, ScriptRun
+from agentloom.cli.targets import agent_names
 from agentloom.errors import ControlFlow, StoreFailed
 from agentloom.runtime.recorder import RunOptions, begin
 from agentloom.store import open_store
@@ -104,6 +105,7 @@ def summary(run: ScriptRun, noting: Noting, ended: Ended) -> dict[str, Any]:
         "missing": [{"name": tool.name, "why": tool.why} for tool in run.finder.missing],
         "unrecorded": noting.facts(),
         "more": noting.more,
+        "agents": [] if (main := sys.modules.get("__main__")) is None else agent_names(main),
     }
 
 

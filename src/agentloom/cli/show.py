@@ -15,7 +15,9 @@ from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Screen, Span, duration
 from agentloom.cli.runs import RUN, Found, find, named, short
 from agentloom.errors import PayloadMissing, TargetError
+from agentloom.replay.answered import answer_of
 from agentloom.replay.recording import RecordedCall, Recording
+from agentloom.replay.summaries import error_words
 from agentloom.replay.text import show as brief
 
 if TYPE_CHECKING:
@@ -209,10 +211,19 @@ def _mark(recording: Recording, mark: dict[str, Tree]) -> str:
     return brief(cast("Tree", or_missing(lambda: recording.journal.tree(blob))), 80)
 
 
+def _gap(recording: Recording, gap: dict[str, Tree]) -> str:
+    """What passed unrecorded, and where in the code."""
+    blob = gap.get("val")
+    fact = cast("Tree", or_missing(lambda: recording.journal.tree(blob))) if isinstance(blob, str) else None
+    if isinstance(fact, dict) and "what" in fact:
+        return f"{fact['what']} ({fact.get('where', '?')})"
+    return str(gap.get("why", "unknown"))
+
+
 def _tail(recording: Recording) -> list[list[Span]]:
     """What comes after the calls: gaps, flags and notes, the output."""
     lines: list[list[Span]] = [
-        [("warn", "gap"), f"  not replayable past entry {gap['seq']}: {gap.get('why', 'unknown')}"]
+        [("warn", "gap"), f"  not replayable past entry {gap['seq']}: {_gap(recording, gap)}"]
         for gap in recording.gaps[:3]
     ]
     for mark in recording.marks:
@@ -222,8 +233,9 @@ def _tail(recording: Recording) -> list[list[Span]]:
         lines.append([("warn", "no end"), "  the run is going on, or its process died"])
     else:
         name = "error" if "err" in recording.end else "output"
-        output = _shown(cast("Tree", or_missing(recording.output)))
-        lines.append([("bad" if name == "error" else "strong", name), f"  {brief(output, 90)}"])
+        output = cast("Tree", or_missing(recording.output))
+        text = error_words(output, 90) if name == "error" else brief(_shown(output), 90)
+        lines.append([("bad" if name == "error" else "strong", name), f"  {text}"])
     return lines
 
 
@@ -280,11 +292,28 @@ def _call(screen: Screen, recording: Recording, call: RecordedCall, *, everythin
     _payload(screen, "request", or_missing(lambda: recording.request(call)), everything=everything)
     if call.status in ("ok", "error"):
         outcome = or_missing(lambda: recording.outcome(call))
+        streamed = _streamed(recording, call) if outcome is None and call.chunks and not everything else None
+        if streamed is not None:
+            _payload(screen, "outcome", streamed, everything=False)
+            screen.line(("strong", "chunks"), f"  {call.chunks:,}, put together above; --all shows each")
+            return
         _payload(screen, "outcome", outcome, everything=everything)
         if outcome is None and call.chunks:
             _payload(
                 screen, "chunks", or_missing(lambda: list(recording.chunks_of(call))), everything=everything
             )
+
+
+def _streamed(recording: Recording, call: RecordedCall) -> Tree:
+    """The model's answer that the chunks add up to; None where it is no answer of a known form."""
+    chunks = cast("Tree", or_missing(lambda: list(recording.chunks_of(call))))
+    answer = answer_of(None, chunks) if call.type == "model" and isinstance(chunks, list) else None
+    if answer is None:
+        return None
+    fields: dict[str, Tree] = {"text": answer.text} if answer.text or not answer.tools else {}
+    for number, (name, given) in enumerate(answer.tools):
+        fields[f"tool_calls[{number}]"] = {"name": name, "arguments": given}
+    return fields
 
 
 def _payload(screen: Screen, name: str, value: object, *, everything: bool) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from agentloom.errors import ControlFlow, LoomError, TargetError
 from agentloom.runtime.loading import loading
 
-__all__ = ["Target", "agent_object", "load_module", "parse_target"]
+__all__ = ["Target", "agent_names", "agent_object", "load_module", "parse_target"]
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -173,11 +173,18 @@ def agent_object(module: ModuleType, name: str) -> Any:
         found = _workflow_called(module, name)
     if found is not None and callable(getattr(found, "run", None)):
         return found
-    names = sorted(key for key, value in vars(module).items() if _is_agent(value))
+    names = agent_names(module)
     listed = f"it has {', '.join(names)}" if names else "decorate a function with @agentloom.agent"
+    if names and (path := getattr(module, "__file__", None)):
+        listed += f"; to replay with another: --target {os.path.basename(path)}:{names[0]}"
     where = getattr(module, "__file__", None) or module.__name__
     what = "is not an agent or a workflow" if found is not None else "does not exist"
     raise TargetError(f"{name} {what} in {where}", hint=listed, target=name)
+
+
+def agent_names(module: ModuleType) -> list[str]:
+    """The agents and workflows that a module holds, by the names of their variables."""
+    return sorted(key for key, value in vars(module).items() if _is_agent(value))
 
 
 def _workflow_called(module: ModuleType, name: str) -> Any:

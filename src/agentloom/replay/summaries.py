@@ -63,8 +63,11 @@ def outcome_words(kind: str, status: str | None, tree: Tree, width: int = 32) ->
 def error_words(tree: Tree, width: int = 80) -> str:
     """What a run failed with: the error, or of a script the last line of stderr, or its exit code."""
     if isinstance(tree, dict) and "stderr" in tree and "exit" in tree:
-        lines = str(tree["stderr"]).strip().splitlines()
-        return clip(one_line(lines[-1]), width) if lines else f"exit code {tree['exit']}"
+        lines = [line for line in str(tree["stderr"]).splitlines() if line.strip()]
+        plain = [
+            line for line in lines if not line[0].isspace()
+        ] or lines  # an error may explain itself below
+        return clip(one_line(plain[-1].strip()), width) if plain else f"exit code {tree['exit']}"
     return "" if tree is None else show(tree, width)
 
 

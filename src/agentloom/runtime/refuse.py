@@ -264,9 +264,12 @@ class Watch:
         if found is None or under_way() is not None or getattr(self._busy, "now", False):
             return
         kind, what = found
+        frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+        if _is_probe(frame):
+            return
         self._busy.now = True
         try:
-            own, direct = self._find(sys._getframe(2))  # pyright: ignore[reportPrivateUsage]
+            own, direct = self._find(frame)
             if kind in _DIRECT and not direct:
                 return
             if own is None and not self._everything:
@@ -294,6 +297,19 @@ _DIRECT: frozenset[Kind] = frozenset(("file read", "native"))
 read their own files and look up C functions all the time."""
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+
+
+def _is_probe(frame: FrameType | None) -> bool:
+    """Whether ``tempfile`` looks for a folder that can be written: it leaves nothing there, and who only asks for the
+    folder's name wrote nothing."""
+    for _ in range(3):
+        if frame is None:
+            return False
+        code = frame.f_code
+        if code.co_name == "_get_default_tempdir" and code.co_filename == f"{_STDLIB}tempfile.py":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_plain_library(filename: str) -> bool:

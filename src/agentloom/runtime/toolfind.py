@@ -114,7 +114,19 @@ class Finder:
             except NotSupported as error:
                 reasons.append(error.message)
         if not any(tool.name == name for tool in self.found):
-            self.missing.append(Missing(name, reasons[0] if reasons else "no function of that name"))
+            self.missing.append(Missing(name, reasons[0] if reasons else self._elsewhere(name)))
+
+    def _elsewhere(self, name: str) -> str:
+        """Where a tool may be that is no global of the program."""
+        for module in self._modules():
+            for owner in list(vars(module).values()):
+                if (
+                    isinstance(owner, type)
+                    and owner.__module__ == module.__name__
+                    and callable(getattr(owner, name, None))
+                ):
+                    return f"a method of {owner.__name__}, not a plain function"
+        return "no function of that name"
 
     def _values(self, name: str) -> Iterator[object]:
         """What the program's modules hold under ``name``, as a global or as a key of a global mapping."""
