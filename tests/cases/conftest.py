@@ -65,7 +65,7 @@ class Scenario(Scripts):
         """Replay; it must be identical."""
         done = self.replay(*args, env=env)
         assert done.code == 0, done.all
-        assert "IDENTICAL" in done.all
+        assert ('"verdict": "identical' if "--json" in args else "IDENTICAL") in done.out
         return done
 
 

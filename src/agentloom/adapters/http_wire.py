@@ -2,8 +2,8 @@
 
 A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1); a streamed
 one is a head without a body and then one value for each server-sent event: ``{"json" | "data", "event"?, "id"?,
-"retry"?}`` (``{"text" | "bytes"}``: not in plain form, as it came), or one ``{"body": {"json" | "text" | "bytes"}}`` when
-the answer was not a stream after all. Credentials are in headers and query fields; neither is kept.
+"retry"?}`` (``{"text" | "bytes"}``: not in plain form, as it came), or one ``{"body": {"json" | "text" | "bytes"}}``
+when the answer was not a stream after all. Credentials are in headers and query fields; neither is kept.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ _KEPT = frozenset(
     }
 )
 _KEPT_PREFIXES = ("anthropic-ratelimit-", "openai-", "ratelimit-", "x-ratelimit-")
+_PART_NAME = re.compile(r";\s*name=\"([^\"]*)\"")
 _BOUNDARY = re.compile(r"boundary=\"?([^\";]+)\"?")
 
 
@@ -56,14 +57,38 @@ def kept_headers(pairs: list[tuple[str, str]]) -> dict[str, str]:
 
 def request_fields(method: str, url: str, content_type: str | None, body: bytes) -> dict[str, Any]:
     """What an ``http`` call asks: method, URL, body (``http/1`` keeps credentials in the URL out of the trace). A
-    multipart boundary, which is random, is replaced by a fixed one."""
+    multipart body is ``form``, its parts by name, without its boundary, which is random."""
     fields: dict[str, Any] = {"method": method.upper(), "url": url}
-    if body:
-        found = _BOUNDARY.search(content_type or "")
-        if found and (content_type or "").lower().startswith("multipart/"):
-            body = body.replace(found[1].encode(), b"boundary")
-        fields.update(body_fields(content_type, body))
-    return fields
+    found = _BOUNDARY.search(content_type or "")
+    if body and found and (content_type or "").lower().startswith("multipart/"):
+        form = _form(body, found[1].strip().encode())
+        if form is not None:
+            return fields | {"form": form}
+        body = body.replace(found[1].strip().encode(), b"boundary")
+    return fields | body_fields(content_type, body)
+
+
+def _form(body: bytes, boundary: bytes) -> dict[str, Any] | None:
+    """The parts of a multipart body by name, a list where a name repeats: headers, and ``json``, ``text`` or ``bytes``.
+    None for a body that is not put together as RFC 7578 has it: taken apart it would lose something."""
+    first, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary)
+    if first or not parts or parts.pop() not in (b"--", b"--\r\n"):
+        return None
+    form: dict[str, Any] = {}
+    for part in parts:
+        head, gap, content = part.partition(b"\r\n\r\n")
+        lines = head.decode("utf-8", "surrogateescape").split("\r\n")
+        pairs = [line.split(": ", 1) for line in lines[1:]]
+        if lines[0] or not gap or any(len(pair) != 2 for pair in pairs):
+            return None
+        headers = {name.lower(): value for name, value in pairs}
+        name = _PART_NAME.search(headers.get("content-disposition", ""))
+        if name is None or len(headers) != len(pairs):
+            return None
+        made = {"headers": headers} | body_fields(headers.get("content-type"), content)
+        held = form.get(name[1])
+        form[name[1]] = made if held is None else [*held, made] if isinstance(held, list) else [held, made]
+    return form
 
 
 def body_fields(content_type: str | None, body: bytes) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from agentloom.replay.recording import RecordedCall, Recording
 from agentloom.replay.report import Finding
 from agentloom.replay.summaries import recorded_ref, ref_now, request_words
 from agentloom.runtime.calls import Call
-from agentloom.runtime.profiles import split
+from agentloom.runtime.profiles import align_ids, split
 
 __all__ = ["Judge", "request_differences"]
 
@@ -228,7 +228,7 @@ def request_differences(recording: Recording, recorded: RecordedCall, call: Call
     if call.noted or any(name not in call.key_tree for name in then):
         kept = set(split(recorded.profile, tree).key)
         then = {name: value for name, value in tree.items() if name in kept}
-    comparison = compare(then, dict(call.key_tree))
+    comparison = compare(then, align_ids(call.spec.profile, call.key_tree, then))
     facts = (
         ("kind", recorded.type, call.type),
         ("name", recorded.name, call.name),

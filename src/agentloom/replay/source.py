@@ -20,7 +20,7 @@ from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.shuffle import Shuffle
 from agentloom.replay.summaries import error_words, recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, Status
-from agentloom.runtime.profiles import get, split
+from agentloom.runtime.profiles import align_ids, get, split
 from agentloom.runtime.source import StateEntry
 
 __all__ = ["ReplaySource"]
@@ -110,6 +110,11 @@ class ReplaySource:
                 self._open[call.id] = recorded
                 self._compare_noted(recorded, call)
                 return
+            if recorded is not None and recorded.id == call.id and self._same_but_for_ids(recorded, call):
+                self._at += 1
+                self._matched += 1
+                self._open[call.id] = recorded
+                return
         self._odd.append(call)
 
     def _same_request(self, recorded: RecordedCall, call: Call) -> bool:
@@ -117,6 +122,22 @@ class ReplaySource:
             return recorded.key == call.key
         judge = Judge(self.recording, self._at, [call], quiescent=False)
         return judge.ident(call) == judge.ident_recorded(recorded)
+
+    def _same_but_for_ids(self, recorded: RecordedCall, call: Call) -> bool:
+        """Whether only ids differ that a framework stamps afresh in every process; they are noted then."""
+        profile = call.spec.profile
+        if (recorded.type, recorded.name, recorded.profile) != (call.type, call.name, profile) or not get(
+            profile
+        ).minted:
+            return False
+        tree = self._payload(lambda: self.recording.request(recorded))
+        then = {name: tree[name] for name in split(profile, tree).key}
+        if not same_tree(then, align_ids(profile, call.key_tree, then)):
+            return False
+        noted = {name: value for name, value in tree.items() if name not in then}
+        comparison = compare(then | noted, dict(call.key_tree) | dict(call.noted))
+        self.noted.append(Noted(ref_now(call, recorded, recorded.index), comparison))
+        return True
 
     def _compare_noted(self, recorded: RecordedCall, call: Call) -> None:
         """Count a match whose noted fields differ. A request without such fields costs nothing here."""

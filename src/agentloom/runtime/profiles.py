@@ -17,7 +17,17 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from agentloom.errors import NotSupported
 
-__all__ = ["Profile", "Split", "get", "plain_url", "register", "rename_ids", "split", "with_secrets"]
+__all__ = [
+    "Profile",
+    "Split",
+    "align_ids",
+    "get",
+    "plain_url",
+    "register",
+    "rename_ids",
+    "split",
+    "with_secrets",
+]
 
 _log = logging.getLogger("agentloom.profiles")
 _named: set[tuple[str, str]] = set()
@@ -40,7 +50,8 @@ class Profile:
     """The rule of one API. ``key`` None: every field that is not named otherwise is load-bearing.
 
     ``scrub`` gives, for a field, a function that returns its value without the secrets in it (the very same object
-    when there are none).
+    when there are none). In the fields of ``minted`` a framework may stamp fresh ids in every process: a replay
+    pairs them by first appearance, and reports them as noted.
     """
 
     name: str
@@ -48,6 +59,7 @@ class Profile:
     noted: frozenset[str] = frozenset()
     secret: frozenset[str] = frozenset()
     scrub: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict[str, Callable[[Any], Any]])
+    minted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +177,20 @@ _PROFILES: dict[str, Profile] = {
     for profile in (
         Profile("plain/1"),
         Profile("tool/1"),
-        Profile("openai.chat/1", key=_CHAT_KEY, noted=_CHAT_NOTED, secret=frozenset(["api_key"])),
+        Profile(
+            "openai.chat/1",
+            key=_CHAT_KEY,
+            noted=_CHAT_NOTED,
+            secret=frozenset(["api_key"]),
+            minted=frozenset(["messages"]),
+        ),
         Profile(
             "agentloom.model/1",
             key=_CHAT_KEY | _MODEL_KEY,
             noted=_CHAT_NOTED | _MODEL_NOTED,
             secret=frozenset(["api_key"]),
             scrub={"extra_headers": _headers, "extra_query": _query, "base_url": plain_url},
+            minted=frozenset(["messages"]),
         ),
         Profile(
             "http/1",
@@ -267,7 +286,7 @@ def with_secrets(
 _ID_FIELDS = frozenset(["id", "tool_call_id", "tool_use_id", "call_id"])
 # Ids as providers and frameworks mint them: a short prefix and a random part, or a UUID.
 _MINTED = re.compile(
-    r"^(?:(?:call|toolu|tool|msg|run|chatcmpl|fc|rs|resp|srvtoolu|lc_run)[-_]+[A-Za-z0-9_-]{6,}"
+    r"^(?:(?:call|toolu|tool|msg|run|chatcmpl|fc|rs|resp|srvtoolu|lc_run|pyd_ai)[-_]+[A-Za-z0-9_-]{6,}"
     r"|(?:[a-z_]+-+)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$"
 )
 
@@ -275,10 +294,29 @@ _MINTED = re.compile(
 def rename_ids(tree: Any) -> Any:
     """``tree`` with minted ids under id fields renamed by first appearance (``id:1``, ``id:2``, ...), pairs kept.
 
-    Not part of any version 1 profile: adapters of frameworks that stamp fresh ids on every run use it in profiles of
-    their own. Parts without such ids are shared with the tree given, which is not changed.
+    For profiles of frameworks that stamp fresh ids on every run. Parts without such ids are shared with the tree
+    given, which is not changed.
     """
     return _rename(tree, {})
+
+
+def align_ids(profile_name: str, now: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields ``now`` with each minted id replaced by the one that stood at its first appearance in ``then``.
+
+    Only in the fields where the profile says that ids are minted; an id that now pairs with another result still does.
+    """
+    aligned = dict(now)
+    for name in get(profile_name).minted:
+        if name in now and name in then:
+            ids_now: dict[str, str] = {}
+            ids_then: dict[str, str] = {}
+            _rename(now[name], ids_now)
+            _rename(then[name], ids_then)
+            fresh = [one for one in ids_now if one not in ids_then]
+            left = [one for one in ids_then if one not in ids_now]
+            paired = {one: one for one in ids_now} | dict(zip(fresh, left, strict=False))
+            aligned[name] = _rename(now[name], paired) if fresh else now[name]
+    return aligned
 
 
 def _rename(tree: Any, names: dict[str, str]) -> Any:
