@@ -42,7 +42,10 @@ class Results:
         if not self.ours:
             return
         data = b"\n" + json.dumps(facts, default=str).encode() + b"\n"
-        with self._lock, contextlib.suppress(BrokenPipeError):  # the parent was killed: nobody is left to be told
+        with (
+            self._lock,
+            contextlib.suppress(BrokenPipeError),
+        ):  # the parent was killed: nobody is left to be told
             while data:
                 data = data[self._write(self._fd, data) :]
 
