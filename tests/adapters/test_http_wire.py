@@ -9,6 +9,7 @@ import pytest
 
 from agentloom.adapters.http_wire import (
     EventReader,
+    answer_fields,
     body_bytes,
     body_fields,
     event_bytes,
@@ -101,15 +102,39 @@ def test_a_lone_surrogate_survives() -> None:
     assert body_bytes({"json": "\ud83d"}) == b'"\\ud83d"'
 
 
-def test_only_harmless_headers_are_kept() -> None:
-    pairs = [
-        ("X-Request-ID", "1"),
-        ("Set-Cookie", "session=x"),
-        ("Authorization", "k"),
-        ("X-RateLimit-Limit", "9"),
+def test_headers_of_credentials_and_of_the_wire_are_not_kept() -> None:
+    secrets = [
+        "Set-Cookie",
+        "Authorization",
+        "X-Amz-Security-Token",
+        "api-key",
+        "X-Session-Id",
+        "x-csrf",
+        "Set-Cookie2",
     ]
-    assert kept_headers(pairs) == {"x-request-id": "1", "x-ratelimit-limit": "9"}
+    pairs = [("X-Request-ID", "1"), ("X-RateLimit-Limit-Tokens", "9"), ("x-groq-region", "dls")]
+    wire = [("Content-Encoding", "gzip"), ("Transfer-Encoding", "chunked"), ("Content-Length", "7")]
+    kept = kept_headers([*pairs, *wire, *((name, "very-secret") for name in secrets)])
+    assert kept == {"x-request-id": "1", "x-ratelimit-limit-tokens": "9", "x-groq-region": "dls"}
     assert kept_headers([("link", "a"), ("Link", "b")]) == {"link": "a, b"}
+
+
+@pytest.mark.parametrize(
+    ("body", "beside"),
+    [
+        (b'{"a":[1,2.5]}', {}),
+        (b'{"a": [1, 2.5]}\n', {"layout": {"after": "\n", "spaced": True}}),
+        (b'\n {\n  "a": [\n    "\\u00e9"\n  ]\n}', {"layout": {"indent": 2, "before": "\n ", "ascii": True}}),
+        (b'{"a": 1.50}', {"text": '{"a": 1.50}'}),
+        (b'{"a": 1, "a": 2}', {"text": '{"a": 1, "a": 2}'}),
+        (b'{"a": "\\ud83d"}', {"layout": {"spaced": True, "ascii": True}}),
+    ],
+)
+def test_an_answer_comes_back_as_the_very_same_bytes(body: bytes, beside: dict[str, Any]) -> None:
+    fields = answer_fields("application/json", body)
+    assert {name: value for name, value in fields.items() if name != "json"} == beside
+    assert "json" in fields
+    assert body_bytes(fields) == body
 
 
 def test_a_multipart_boundary_is_replaced() -> None:

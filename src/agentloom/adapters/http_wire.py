@@ -1,6 +1,7 @@
 """HTTP exchanges as plain values, and back: what is recorded of a request, a response and a stream of events.
 
-A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1); a streamed
+A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1, ``layout`` or
+``text`` beside ``json`` that was not in compact form); a streamed
 one is a head without a body and then one value for each server-sent event: ``{"json" | "data", "event"?, "id"?,
 "retry"?}`` (``{"text" | "bytes"}``: not in plain form, as it came), or one ``{"body": {"json" | "text" | "bytes"}}``
 when the answer was not a stream after all. Credentials are in headers and query fields; neither is kept.
@@ -13,8 +14,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from agentloom.runtime.profiles import is_secret_header
+
 __all__ = [
     "EventReader",
+    "answer_fields",
     "body_bytes",
     "body_fields",
     "event_bytes",
@@ -22,35 +26,31 @@ __all__ = [
     "request_fields",
 ]
 
-_KEPT = frozenset(
+# They describe the bytes on the wire; the body that a client gets back is plain, and its length is known.
+_WIRE = frozenset(
     {
-        "cf-ray",
-        "content-disposition",
-        "content-language",
-        "content-type",
-        "date",
-        "etag",
-        "last-modified",
-        "link",
-        "location",
-        "request-id",
-        "retry-after",
-        "retry-after-ms",
-        "x-request-id",
-        "x-should-retry",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
     }
 )
-_KEPT_PREFIXES = ("anthropic-ratelimit-", "openai-", "ratelimit-", "x-ratelimit-")
 _PART_NAME = re.compile(r";\s*name=\"([^\"]*)\"")
 _BOUNDARY = re.compile(r"boundary=\"?([^\";]+)\"?")
 
 
 def kept_headers(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """The headers of a response that are recorded, names in lower case; repeated ones joined as RFC 9110 has it."""
+    """The headers of a response that are recorded, names in lower case; repeated ones joined as RFC 9110 has it. Those
+    of the wire and those that hold credentials are left out."""
     kept: dict[str, str] = {}
     for name, value in pairs:
         lower = name.lower()
-        if lower in _KEPT or lower.startswith(_KEPT_PREFIXES):
+        if lower not in _WIRE and not is_secret_header(lower):
             kept[lower] = f"{kept[lower]}, {value}" if lower in kept else value
     return kept
 
@@ -107,12 +107,47 @@ def body_fields(content_type: str | None, body: bytes) -> dict[str, Any]:
         return {"bytes": body}
 
 
+def answer_fields(content_type: str | None, body: bytes) -> dict[str, Any]:
+    """``body_fields`` of an answer, which come back as the very same bytes: JSON that is not in compact form has its
+    ``layout`` beside it, or, where that does not describe it, its ``text``."""
+    fields = body_fields(content_type, body)
+    if "json" not in fields or _json_bytes(fields["json"]) == body:
+        return fields
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:  # JSON in another encoding
+        return {"bytes": body}
+    inner = text.strip(" \t\r\n")
+    before = text[: text.index(inner)] if inner else ""
+    indent = _INDENT.match(inner)
+    layout: dict[str, Any] = {"indent": len(indent[1])} if indent else {}
+    edges = {"before": before, "after": text[len(before) + len(inner) :]}
+    layout |= {name: edge for name, edge in edges.items() if edge}
+    for more in ({}, {"ascii": True}, {"spaced": True}, {"spaced": True, "ascii": True}):
+        if _laid_out(fields["json"], layout | more) == body:
+            return fields | {"layout": layout | more}
+    return fields | {"text": text}
+
+
+_INDENT = re.compile(r"[\[{]\n( +)")
+
+
+def _laid_out(value: Any, layout: Mapping[str, Any]) -> bytes:
+    indent: int | None = layout.get("indent")
+    spaced = indent is not None or layout.get("spaced")
+    colon, comma = (": " if spaced else ":"), (", " if spaced and indent is None else ",")
+    ascii_only = bool(layout.get("ascii"))
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, separators=(comma, colon))
+    return f"{layout.get('before', '')}{text}{layout.get('after', '')}".encode("utf-8", "surrogatepass")
+
+
 def body_bytes(fields: Mapping[str, Any]) -> bytes:
-    """The bytes of a body that ``body_fields`` took apart; JSON in compact form."""
-    if "json" in fields:
-        return _json_bytes(fields["json"])
+    """The bytes of a body that ``answer_fields`` took apart (of ``body_fields``: JSON in compact form)."""
     if "text" in fields:
         return cast(str, fields["text"]).encode("utf-8")
+    if "json" in fields:
+        layout: Mapping[str, Any] | None = fields.get("layout")
+        return _json_bytes(fields["json"]) if layout is None else _laid_out(fields["json"], layout)
     return cast(bytes, fields.get("bytes", b""))
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from agentloom.adapters.http_wire import (
     EventReader,
+    answer_fields,
     body_bytes,
     body_fields,
     event_bytes,
@@ -96,7 +97,7 @@ def _head(response: Any) -> dict[str, Any]:
 
 
 def _whole(response: Any, body: bytes, found: Classified) -> dict[str, Any]:
-    value = _head(response) | body_fields(response.headers.get("content-type"), body)
+    value = _head(response) | answer_fields(response.headers.get("content-type"), body)
     usage = found.usage(value.get("json")) if found.usage is not None else None
     if usage:
         value["usage"] = dict(usage)
@@ -199,7 +200,7 @@ class _Blocking:
                 response.request = request
                 yield _head(response)
                 if not _is_events(response):
-                    yield {"body": body_fields(response.headers.get("content-type"), response.read())}
+                    yield {"body": answer_fields(response.headers.get("content-type"), response.read())}
                     return
                 reader = EventReader()
                 try:
@@ -290,7 +291,7 @@ class _Awaited:
                     yield _head(response)
                     if not _is_events(response):
                         data = await response.aread()
-                        yield {"body": body_fields(response.headers.get("content-type"), data)}
+                        yield {"body": answer_fields(response.headers.get("content-type"), data)}
                         return
                     reader = EventReader()
                     try:

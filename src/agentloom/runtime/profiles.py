@@ -39,7 +39,8 @@ _SECRET_FIELD = re.compile(
     re.IGNORECASE,
 )
 _SECRET_HEADER = re.compile(
-    r"(^|[-_.])(key|apikey|token|secret|passwd|password|signature|credentials?|auth|authorization|cookie)$",
+    r"(^|[-_.])(key|apikey|token|secret|passwd|password|signature|credentials?|auth|authorization|cookie2?|jwt|csrf"
+    r"|session([-_]?id)?)$",
     re.IGNORECASE,
 )
 _OPEN_HEADERS = frozenset(["idempotency-key", "x-idempotency-key"])
@@ -76,7 +77,8 @@ class Split:
     unknown: list[str]
 
 
-def _is_secret_header(name: object) -> bool:
+def is_secret_header(name: object) -> bool:
+    """Whether a header of that name holds a credential; such a header is never written."""
     text = str(name).lower()
     return text not in _OPEN_HEADERS and _SECRET_HEADER.search(text) is not None
 
@@ -96,7 +98,7 @@ def _without(value: Any, is_secret: Callable[[object], bool]) -> Any:
 
 def _headers(value: Any) -> Any:
     """Headers without those that hold credentials."""
-    return _without(value, _is_secret_header)
+    return _without(value, is_secret_header)
 
 
 def _query(value: Any) -> Any:
