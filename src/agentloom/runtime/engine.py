@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agentloom.errors import ControlFlow, Diverged, NotSupported, StoreFailed, ValueRefused
-from agentloom.format.digests import request_key
+from agentloom.format.captures import Captures, Grown
+from agentloom.format.keys import Keys
 from agentloom.format.values import Tree, Types, decode, encode
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.ledger import Ledger
@@ -69,7 +70,8 @@ class Engine:
         self.calls = 0
         self.failure: BaseException | None = None
         self._torn = False  # in the middle of moving counters and chain
-        self._nonce = nonce
+        self._captures = Captures(types)
+        self._keys = Keys(nonce)
         self._thread: int | None = None
         self._ended = False
 
@@ -84,7 +86,7 @@ class Engine:
             for name in spec.request
             if name in parts.key or name in parts.noted
         }
-        tree = self._encode_fields(kept, spec)
+        tree, grown = self._capture(kept, spec)
         key_tree = {name: tree[name] for name in parts.key}
         call = Call(
             spec=spec,
@@ -92,17 +94,20 @@ class Engine:
             path=scope.path,
             index=self.calls + 1,
             src=spec.src or self._place(scope),
-            key=self._key(spec.profile, spec.type, spec.name, key_tree),
+            key=self._keys.key(spec.profile, spec.type, spec.name, key_tree, grown),
             tree=tree,
             key_tree=key_tree,
             noted={name: tree[name] for name in parts.noted},
             parent=scope.parent,
+            grown=grown,
         )
         self._torn = True
         self.calls += 1
         try:
             self.ledger.request(call)
             self.source.begin(call)
+            for history in grown.values():
+                history.settle()
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)
         self._torn = False
@@ -117,7 +122,7 @@ class Engine:
         entry = State(
             call=scope.next_call(),
             name=name,
-            key=self._key("state/1", "state", name, {"value": tree}),
+            key=self._keys.key("state/1", "state", name, {"value": tree}, {}),
             tree=tree,
             reads=reads,
             src=src or self._place(scope),
@@ -231,8 +236,10 @@ class Engine:
     def finish(self, status: str, value: object) -> object:
         """The agent ended: write the end entry, let the source compare the output, return it decoded.
 
-        Raises the kept failure (``Diverged``, ``StoreFailed``) whatever the agent returned.
+        Raises the kept failure (``Diverged``, ``StoreFailed``) whatever the agent returned. Called by whoever started
+        the run, in a thread of its choice.
         """
+        self.take()
         self.guard()
         tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
         self._torn = True
@@ -291,19 +298,15 @@ class Engine:
         src = self.places.caller()
         return scope.src if src == "?" else src
 
-    def _key(self, profile: str, kind: str, name: str, fields: Mapping[str, Tree]) -> str:
-        return request_key(self._nonce, profile, {"type": kind, "name": name, "fields": dict(fields)})
-
-    def _encode_fields(self, fields: Mapping[str, object], spec: CallSpec) -> dict[str, Tree]:
+    def _capture(
+        self, fields: Mapping[str, object], spec: CallSpec
+    ) -> tuple[dict[str, Tree], dict[str, Grown]]:
         try:
-            tree = encode(dict(fields), self.types)
+            return self._captures.capture(fields, spec.series)
         except ValueRefused as refused:
             raise ValueRefused(
                 refused.path, refused.type_name, f"{refused.reason} (argument of {spec.type} {spec.name})"
             ) from None
-        if not isinstance(tree, dict):
-            raise TypeError(f"a request must be a mapping with string names, not {type(fields).__name__}")
-        return tree
 
 
 def _usage_of(call: Call, tree: Tree) -> dict[str, Tree] | None:
