@@ -314,3 +314,25 @@ def test_a_streamed_answer_is_shown_put_together(scripts: Scripts) -> None:
     out = scripts.call("show", "last", "1").out
     assert 'outcome\n  text  "It rains in Oslo."\n' in out
     assert "put together above; --all shows each" in out
+
+
+def test_two_runs_with_the_same_answers_are_the_same(scripts: Scripts) -> None:
+    text = tool_script(
+        "def work(n):\n    print('working')\n    return {'left': n}\n"
+        "def dispatch(name, **arguments): return work(**arguments)"
+    )
+    path = scripts.write(text)
+    # Answers in order of arrival on one server: every request has an id and headers of its own.
+    with FakeProvider([*asking("work"), *asking("work")]) as provider:
+        runs = [
+            json.loads(scripts.call("run", "--json", str(path), env=provider.env()).out) for _ in range(2)
+        ]
+    found = scripts.call("diff", runs[0]["run"], runs[1]["run"])
+    assert found.code == 0, found.all
+    assert found.out.startswith("SAME: 3 calls and the output are equal."), found.all
+    scripts.write(text.replace("n}", "n + 1}"))
+    changed = record(scripts, path, asking("work"))
+    assert changed.code == 0, changed.all
+    parts = scripts.call("diff", runs[0]["run"], "last")
+    assert "result.left   2  ->  3" in parts.out
+    assert "cause   code changed: work()" in parts.out

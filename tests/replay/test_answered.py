@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.replay.answered import answer_of
+from agentloom.replay.answered import answer_of, wire_answer
 
 CALL = {
     "id": "c1",
@@ -89,3 +89,30 @@ def test_words_are_cut() -> None:
     answer = answer_of({"content": "x" * 500})
     assert answer is not None
     assert len(answer.words(40)) == 40
+
+
+HEADERS: Any = {"x-request-id": "req_1", "date": "today"}
+
+
+def test_an_exchange_is_its_answer_without_the_envelope() -> None:
+    message = {
+        "content": "Hi",
+        "tool_calls": [{"id": "call_1", "function": {"name": "look", "arguments": "{}"}}],
+    }
+    body: Any = {"id": "chatcmpl-1", "choices": [{"message": message, "finish_reason": "tool_calls"}]}
+    said: Any = {
+        "content": "Hi",
+        "tool_calls": [{"name": "look", "arguments": "{}"}],
+        "finish_reason": "tool_calls",
+    }
+    assert wire_answer({"status": 200, "headers": HEADERS, "json": body}) == said
+    assert wire_answer({"status": 200, "headers": HEADERS, "json": {"choices": body["choices"] * 2}}) is None
+    assert wire_answer({"status": 500, "headers": HEADERS, "text": "no"}) is None
+    assert wire_answer(body) is None
+
+
+def test_a_streamed_exchange_is_what_its_chunks_add_up_to() -> None:
+    pieces: Any = [{"json": {"choices": [{"delta": {"content": text}}]}} for text in ("It ", "rains.")]
+    head: Any = {"status": 200, "headers": HEADERS}
+    assert wire_answer(None, [head, *pieces]) == {"content": "It rains."}
+    assert wire_answer(None, [head]) is None

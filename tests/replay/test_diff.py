@@ -151,3 +151,24 @@ def test_the_text_is_short_and_the_json_documented(pair: tuple[Any, Any]) -> Non
     assert not set(out) - named
     assert not {name for row in out["rows"] for name in row} - named
     assert out["rows"][0]["odds"]["here"]["staging"] == pytest.approx(0.955, abs=0.01)
+
+
+def test_a_tool_whose_code_changed_is_the_cause_of_another_result(program: Any) -> None:
+    source = """
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def price(item):
+    return {"cents": 100}
+
+
+@agent
+def run():
+    return price("a")["cents"]
+"""
+    here = program.record(source)
+    there = program.record(source.replace('"cents": 100', '"cents": 200'))
+    found = here.diff(there)
+    assert (found.part, found.why) == ("outcome", "code")
+    assert "cause   code changed: price() (agent.py:7)" in str(found)

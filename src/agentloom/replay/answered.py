@@ -10,7 +10,7 @@ import orjson
 from agentloom.format.values import Tree
 from agentloom.replay.text import clip, one_line, show
 
-__all__ = ["Answered", "answer_of"]
+__all__ = ["Answered", "answer_of", "wire_answer"]
 
 
 @dataclass(slots=True)
@@ -52,6 +52,30 @@ def answer_of(tree: Tree, chunks: Iterable[Tree] = ()) -> Answered | None:
     for chunk in chunks:
         known = _add(answer, chunk) or known
     return answer if known else None
+
+
+def wire_answer(tree: Tree, chunks: Iterable[Tree] = ()) -> dict[str, Tree] | None:
+    """What an SDK's exchange answers, without its envelope: ``content``, ``tool_calls``, ``finish_reason``.
+
+    None where it is no exchange, its form is not known, or it holds several answers.
+    """
+    body = tree.get("json") if isinstance(tree, dict) and "headers" in tree else None
+    if tree is not None and not isinstance(body, dict):
+        return None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if isinstance(choices, list) and len(choices) > 1:
+        return None
+    answer = answer_of(tree, chunks)
+    if answer is None:
+        return None
+    said: dict[str, Tree] = {"content": answer.text}
+    if answer.tools:
+        said["tool_calls"] = [{"name": name, "arguments": given} for name, given in answer.tools]
+    if isinstance(body, dict):
+        first = choices[0] if isinstance(choices, list) and choices else body
+        ended = first.get("finish_reason") or first.get("stop_reason") if isinstance(first, dict) else None
+        said["finish_reason"] = ended
+    return said
 
 
 def _whole(tree: Tree) -> Answered | None:

@@ -6,6 +6,7 @@ counted. ``docs/report-json.md`` describes the JSON form.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,13 +17,15 @@ import orjson
 from agentloom.format.journal import Journal
 from agentloom.format.values import Tree
 from agentloom.replay.align import align_keys
+from agentloom.replay.answered import wire_answer
 from agentloom.replay.cause import Cause, find_cause, parse_src
+from agentloom.replay.code import code_changes
 from agentloom.replay.fields import Comparison, Difference, compare, same_tree
 from agentloom.replay.leaks import classify
 from agentloom.replay.probability import choice_odds, first_token_odds
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, comparison_json
-from agentloom.replay.summaries import recorded_ref
+from agentloom.replay.summaries import recorded_ref, unprinted
 from agentloom.replay.text import Line, plain
 
 __all__ = ["Diff", "Odds", "Row", "Totals", "diff"]
@@ -44,8 +47,15 @@ _ANSWER_NOISE = frozenset(
         "info",  # a server's own facts: when it was created, its timings, its service tier
     )
 )
-_ID_FIELDS = frozenset(("id", "call_id", "tool_call_id", "tool_use_id", "request_id", "run_id", "trace_id"))
-_TIME_FIELDS = frozenset(("created", "created_at", "timestamp", "started_at", "updated_at"))
+_ID_FIELDS = frozenset(
+    """id call_id tool_call_id tool_use_id request_id run_id trace_id
+    x-request-id request-id cf-ray etag""".split()
+)
+_TIME_FIELDS = frozenset(
+    """created created_at timestamp started_at updated_at date last-modified openai-processing-ms
+    retry-after retry-after-ms""".split()
+)
+_LIMITS = re.compile(r"headers\.(?:x-|anthropic-)?ratelimit-[a-z-]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +283,15 @@ class _Comparer:
 
     @staticmethod
     def _answer(recording: Recording, call: RecordedCall) -> Tree:
-        if call.chunks:
-            return [_opened(chunk) for chunk in recording.chunks_of(call)]
+        chunks = list(recording.chunks_of(call)) if call.chunks else []
         tree = recording.outcome(call)
+        if call.type == "model" and (said := wire_answer(tree, chunks)) is not None:
+            return _opened(said)
+        if chunks:
+            return [_opened(chunk) for chunk in chunks]
         if call.type == "model" and isinstance(tree, dict):
             tree = {name: value for name, value in tree.items() if name not in _ANSWER_NOISE}
-        return _opened(tree)
+        return _opened(unprinted(tree))
 
     def _quiet(self, comparison: Comparison) -> Comparison:
         """Take out ids and times that every run mints anew, and count them."""
@@ -323,7 +336,10 @@ class _Comparer:
         return ("output" if output else "none"), None
 
     def _cause(self, part: Part, first: Row | None, given: Comparison, output: Comparison) -> Cause | None:
-        """What the code, packages or a leak say; for another outcome of the same request there is nothing to ask."""
+        """What the code, packages or a leak say. Of another outcome of the same request only a tool's own code can be
+        the cause."""
+        if part == "outcome" and first is not None and first.ref.kind == "tool":
+            return self._tool_cause(first.ref.name)
         if part in ("none", "input", "outcome"):
             return None
         items: Sequence[Difference] = output.items
@@ -333,6 +349,12 @@ class _Comparer:
             items = ()
         src = first.ref.src if first else None
         return find_cause(self.here.code_facts(), self.there.code_facts(), items, parse_src(src))
+
+    def _tool_cause(self, tool: str) -> Cause | None:
+        """The change of a tool's own function between the runs, if there is one."""
+        modules = self.here.code_facts().modules, self.there.code_facts().modules
+        changes = [found for found in code_changes(*modules) if found.name.rpartition(".")[2] == tool]
+        return Cause("code", tuple(changes), relevant=True) if changes else None
 
 
 def _events(recording: Recording) -> list[Step]:
@@ -375,6 +397,8 @@ def _noise(item: Difference) -> str | None:
     name = item.path.rpartition(".")[2].partition("[")[0]
     if name in _ID_FIELDS and isinstance(item.recorded, str) and isinstance(item.now, str):
         return "ids"
+    if _LIMITS.search(item.path):
+        return "rate limits"
     if name in _TIME_FIELDS and item.recorded is not None and item.now is not None:
         return "times"
     found = classify(item.recorded, item.now)
@@ -403,6 +427,6 @@ def _why(part: Part, first: Row | None, cause: Cause | None) -> str:
     """One word for machines: ``sampling``, ``result``, ``code``, ``input``, ``packages``, ``leak``, ``unknown``."""
     if part in ("none", "input"):
         return "" if part == "none" else "input"
-    if part == "outcome" and first is not None:
+    if part == "outcome" and first is not None and cause is None:
         return "sampling" if first.ref.kind == "model" else "result"
     return cause.kind if cause is not None else "unknown"

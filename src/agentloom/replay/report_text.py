@@ -293,9 +293,7 @@ def code_cause_lines(cause: Cause, rows: int, width: int) -> list[Line]:
     out = [_labelled("cause", clip(f"code changed: {names}{revisions}{tail}", width * 2))]
     out += _code_lines(first, rows, width)
     if cause.leak is not None and rows:
-        out.append(
-            _labelled("or", clip(f"{cause.leak.what}, in the code of both: {cause.leak.likely}", width - 8))
-        )
+        out.append(_labelled("or", clip(f"{cause.leak.what}: {cause.leak.likely}", width - 8)))
     return out
 
 
