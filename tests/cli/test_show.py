@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentloom.cli.show import LIMIT
+from agentloom.format.values import Tree
 from tests.cli import samples
 
 Call = Callable[..., Any]
@@ -125,7 +126,7 @@ def test_notes_flags_and_gaps_are_shown(cli: Call, tmp_path: Path) -> None:
     run = samples.refund(end=False)
     run.entry("flag", val=run.blobs.put("looks wrong"))
     run.entry("gap", why="unrecorded-effect")
-    what = {"kind": "file write", "what": "writes a.txt", "where": "a.py:4 save"}
+    what: Tree = {"kind": "file write", "what": "writes a.txt", "where": "a.py:4 save"}
     run.entry("gap", why="unrecorded-effect", val=run.blobs.put(what))
     (tmp_path / "a.loom").write_bytes(run.end())
     out = cli("show", "a.loom").out
