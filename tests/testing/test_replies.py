@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import urllib.error
+import urllib.request
 from typing import Any, Literal
 
 import pytest
 
 from agentloom.replay.answered import answer_of
-from agentloom.testing import Fails, Says, Wants
+from agentloom.testing import Fails, FakeProvider, Says, Wants
 from agentloom.testing.replies import error_body, message, stream
 
 REPLIES = [
@@ -68,6 +70,25 @@ def test_malformed_arguments_are_sent_as_they_are() -> None:
     body = message("openai", Says(tools=[Wants("x", "{not json")]), "m", 1)
     assert body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] == "{not json"
     assert body["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_malformed_arguments_come_in_a_stream_of_anthropic_and_nowhere_else() -> None:
+    reply = Says(tools=[Wants("x", "{not json")])
+    deltas = [
+        event["delta"] for event in events("anthropic", reply) if event["type"] == "content_block_delta"
+    ]
+    assert "".join(delta["partial_json"] for delta in deltas) == "{not json"
+    with pytest.raises(ValueError, match="the arguments of x are no JSON"):
+        message("anthropic", reply, "m", 1)
+
+
+def test_a_reply_that_cannot_be_sent_says_why() -> None:
+    with FakeProvider([Says(tools=[Wants("x", "{not json")])]) as fake:
+        request = urllib.request.Request(fake.url + "/v1/messages", data=b'{"model": "m"}', method="POST")
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(request)
+        with caught.value as answer:
+            assert "the arguments of x are no JSON" in answer.read().decode()
 
 
 @pytest.mark.parametrize(

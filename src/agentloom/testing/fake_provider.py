@@ -216,7 +216,12 @@ class _Handler(BaseHTTPRequestHandler):
                 stream(seen.protocol, reply, model, seen.number, usage=usage), reply.break_after is not None
             )
         else:
-            self._json(200, message(seen.protocol, reply, model, seen.number))
+            try:
+                body = message(seen.protocol, reply, model, seen.number)
+            except ValueError as error:  # a reply that cannot be sent so: the client hears why
+                self._json(500, error_body(seen.protocol, Fails(500, str(error))))
+            else:
+                self._json(200, body)
 
     def _json(self, status: int, body: Mapping[str, Any], extra: Mapping[str, str] | None = None) -> None:
         self._send(status, json.dumps(body).encode(), {"content-type": "application/json", **(extra or {})})

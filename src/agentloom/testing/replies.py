@@ -30,7 +30,8 @@ _STATUS_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """A tool call in a reply. ``arguments``: a mapping, or the exact text (to script malformed JSON)."""
+    """A tool call in a reply. ``arguments``: a mapping, or the exact text, to script malformed JSON (in a stream, or
+    for OpenAI: a whole answer of Anthropic holds an object)."""
 
     name: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict[str, Any])
@@ -252,7 +253,17 @@ def _openai_events(reply: Says, model: str, number: int, usage: bool) -> Iterato
     yield b"data: [DONE]\n\n"
 
 
-def _anthropic_blocks(reply: Says, number: int) -> list[dict[str, Any]]:
+def _input(want: Wants) -> Any:
+    try:
+        return json.loads(want.text)
+    except ValueError as error:
+        raise ValueError(
+            f"the arguments of {want.name} are no JSON, and a whole answer of Anthropic holds an object:"
+            f" script them in a stream, or for OpenAI ({error})"
+        ) from None
+
+
+def _anthropic_blocks(reply: Says, number: int, *, streamed: bool) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     if reply.reasoning is not None:
         blocks.append({"type": "thinking", "thinking": reply.reasoning, "signature": f"sig-{number}"})
@@ -261,7 +272,7 @@ def _anthropic_blocks(reply: Says, number: int) -> list[dict[str, Any]]:
         blocks.append({"type": "text", "text": text})
     for index, want in enumerate(reply.tools):
         made = {"type": "tool_use", "id": _call_id("anthropic", want, number, index), "name": want.name}
-        blocks.append({**made, "input": json.loads(want.text)})
+        blocks.append({**made, "input": want.text if streamed else _input(want)})
     return blocks
 
 
@@ -276,13 +287,14 @@ def _anthropic_usage(reply: Says) -> dict[str, Any]:
     }
 
 
-def _anthropic(reply: Says, model: str, number: int) -> dict[str, Any]:
+def _anthropic(reply: Says, model: str, number: int, *, streamed: bool = False) -> dict[str, Any]:
+    """The whole answer. ``streamed``: the input of a tool call is its exact text, to be cut into deltas."""
     return {
         "id": f"msg_fake_{number}",
         "type": "message",
         "role": "assistant",
         "model": reply.model or model,
-        "content": _anthropic_blocks(reply, number),
+        "content": _anthropic_blocks(reply, number, streamed=streamed),
         "stop_reason": _STOPS.get(reply.finish_reason, reply.finish_reason),
         "stop_sequence": None,
         "usage": _anthropic_usage(reply),
@@ -298,14 +310,14 @@ def _block_deltas(reply: Says, block: dict[str, Any]) -> Iterator[dict[str, Any]
         yield {"type": "thinking_delta", "thinking": block["thinking"]}
         yield {"type": "signature_delta", "signature": block["signature"]}
     else:
-        text = json.dumps(block["input"], ensure_ascii=False)
+        text: str = block["input"]
         half = len(text) // 2
         for part in ("", text[:half], text[half:]):
             yield {"type": "input_json_delta", "partial_json": part}
 
 
 def _events(reply: Says, model: str, number: int) -> Iterator[bytes]:
-    whole = _anthropic(reply, model, number)
+    whole = _anthropic(reply, model, number, streamed=True)
     usage = whole["usage"]
     start: dict[str, Any] = {
         **whole,
