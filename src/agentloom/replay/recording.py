@@ -162,12 +162,14 @@ class Recording:
         try:
             return self.journal.tree(blob)
         except PayloadMissing as missing:
+            gone = str(missing.fields.get("blob", blob))  # of a large payload it may be a part
+            part = "" if gone == blob else f"{gone}, a part of "
             raise PayloadMissing(
-                f"{what} is no longer in the trace (payload {blob})",
+                f"{what} is no longer in the trace (payload {part}{blob})",
                 hint="it was erased or lost; this call cannot be replayed, everything before it can",
                 call=call.id if call else None,
                 index=call.index if call else None,
-                blob=blob,
+                blob=gone,
             ) from missing
 
     def code_facts(self) -> CodeFacts:
