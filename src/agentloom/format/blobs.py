@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from agentloom.errors import PayloadMissing, ValueRefused
 from agentloom.format.canonical import Tree, dump
+from agentloom.format.captures import Grown
 from agentloom.format.digests import NONCE_BYTES, SALT_BYTES, blob_id
 from agentloom.format.echoes import SHARE_BYTES, Echoes, content, text_of
 from agentloom.format.guards import is_container
@@ -23,6 +24,7 @@ _AGAIN_BYTES = (
 )
 _ROOM = LINE_BYTES - 512  # data bytes that fit on a line beside the blob line's other fields
 _BINARY = ("$bytes", "$bytearray")
+_NOTHING_GROWN: Mapping[str, Grown] = {}
 
 
 class BlobWriter:
@@ -68,16 +70,19 @@ class BlobWriter:
         self._pending.clear()
         return lines
 
-    def put(self, tree: Tree, *, series: str | None = None) -> str:
+    def put(
+        self, tree: Tree, *, series: str | None = None, grown: Mapping[str, Grown] = _NOTHING_GROWN
+    ) -> str:
         """The id of the blob that holds ``tree``; new lines collect in ``pending``.
 
         ``series`` names a growing history (for example ``model:gpt-4o``): lists that are fields of its trees are
-        written as what they add to the longest earlier list of the run that they begin with.
+        written as what they add to an earlier list of the run that they begin with. ``grown``: which those are, as
+        far as it is known since the tree was captured.
         """
         before = len(self._pending)
         try:
             if series is not None and type(tree) is dict and (len(tree) != 1 or next(iter(tree))[:1] != "$"):
-                return self._put_request(tree, series)
+                return self._put_request(tree, series, grown)
             return self._put_plain(tree)
         except ValueRefused:
             # Parts that were written for a payload that is refused would be blobs that no entry names.
@@ -129,14 +134,13 @@ class BlobWriter:
 
     # -- requests with histories
 
-    def _put_request(self, tree: dict[str, Tree], series: str) -> str:
+    def _put_request(self, tree: dict[str, Tree], series: str, grown: Mapping[str, Grown]) -> str:
         growths: list[Growth] = []
         outline = dict(tree)  # what tells this request from others: each list by its digest
         for name, value in tree.items():
             if type(value) is list and value:
-                text = text_of(value)
-                if len(text) >= _LIST_BYTES:
-                    growth = self._histories.growth(series, name, value, text)
+                growth = self._histories.growth(series, name, value, grown.get(name))
+                if growth.size >= _LIST_BYTES:
                     growths.append(growth)
                     outline[name] = growth.digest.hex()
         known = content(b"request", dump(outline))
@@ -150,7 +154,9 @@ class BlobWriter:
                     written[name] = self._part(value)
             found = self._write_json(text_of(written), known)
         for growth in growths:
-            self._histories.wrote(series, growth, found)
+            history = self._histories.wrote(series, growth, found)
+            if growth.field in grown:
+                grown[growth.field].history = history
         return found
 
     def _added(self, growth: Growth) -> Tree:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from typing import Protocol, Self
 
 from agentloom.format.canonical import Tree, canonical
 
@@ -19,6 +20,7 @@ __all__ = [
     "NONCE_BYTES",
     "NO_PREV",
     "SALT_BYTES",
+    "Hash",
     "blob_id",
     "entry_digest",
     "request_key",
@@ -33,6 +35,14 @@ NODE = b"agentloom/v1/node\x00"
 SALT_BYTES = 16
 NONCE_BYTES = 32
 NO_PREV = "0" * 64
+
+
+class Hash(Protocol):
+    """A hash under way, as hashlib makes them."""
+
+    def update(self, data: bytes, /) -> None: ...
+    def digest(self) -> bytes: ...
+    def copy(self) -> Self: ...
 
 
 def entry_digest(line: bytes) -> str:

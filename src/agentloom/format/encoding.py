@@ -20,7 +20,7 @@ from agentloom.format.guards import class_of, is_container
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
 
-__all__ = ["TAG_LIKE", "Path", "encode", "path_of"]
+__all__ = ["TAG_LIKE", "Path", "encode", "path_of", "plain_copy"]
 
 Path = (
     tuple[Any, str] | None
@@ -68,6 +68,12 @@ def _encode_plain(value: Any) -> Any:
     if len(data) > _SHALLOW_BYTES and not _fits_depth(value):
         return _NOT_PLAIN
     return copy
+
+
+def plain_copy(value: dict[str, Any]) -> dict[str, Any] | None:
+    """A copy of ``value``, which is its tree too; None when it holds anything but exact JSON types."""
+    copy = _encode_plain(value)
+    return None if copy is _NOT_PLAIN else cast("dict[str, Any]", copy)
 
 
 def _fits_depth(value: Any) -> bool:

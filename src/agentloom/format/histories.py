@@ -1,8 +1,8 @@
 """Growing lists: which earlier list does this one extend, and by what?
 
-An agent of N turns sends its whole history each turn. A history that extends an earlier one is recognised by comparing
-bytes (one memcmp); only what was added is looked at item by item. A history that was edited or compacted is compared
-with every earlier prefix by digest, and starts anew where nothing fits.
+An agent of N turns sends its whole history each turn. A history that extends an earlier one is known as such since it
+was captured, or is recognised by comparing bytes (one memcmp); only what was added is looked at item by item. A history
+that was edited or compacted is compared with every earlier prefix by digest, and starts anew where nothing fits.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from dataclasses import dataclass
 import orjson
 
 from agentloom.format.canonical import EXACT, Tree
+from agentloom.format.captures import Grown
 
 __all__ = ["Growth", "Histories", "History"]
 
 _REMEMBERED = 8  # lists of one field of a series that are kept as bytes: conversations that take turns
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class History:
-    """A list as it was last written: in which blob, its JSON without the closing bracket, how many items."""
+    """A list as it was last written: in which blob, its JSON without the closing bracket (empty where the list is known
+    since it was captured), the size of its JSON, how many items."""
 
     blob: str
     stem: bytes
+    size: int
     count: int
     digest: bytes
 
@@ -33,12 +36,14 @@ class History:
 class Growth:
     """A list and what it extends: the first ``keep`` items are those of ``base``, ``added`` are the texts of the rest.
 
-    ``digest`` stands for the whole content; ``again``: nothing fits although the series had lists before.
+    ``digest`` stands for the whole content, ``size`` is that of its JSON; ``again``: nothing fits although the series
+    had lists before.
     """
 
     field: str
     items: list[Tree]
     stem: bytes
+    size: int
     base: str
     keep: int
     added: list[bytes]
@@ -60,26 +65,32 @@ class Histories:
             bytes, tuple[str, int]
         ] = {}  # digest of a prefix -> a blob whose list begins so, its length
 
-    def growth(self, series: str, field: str, items: list[Tree], text: bytes) -> Growth:
-        """What ``items`` (not empty, ``text`` is their JSON) adds to the longest earlier list that it begins with."""
+    def growth(self, series: str, field: str, items: list[Tree], grown: Grown | None) -> Growth:
+        """What ``items`` (not empty) adds to an earlier list that it begins with; ``grown`` is what capturing it found
+        out, if it did."""
         latest = self._latest.setdefault((series, field), [])
-        stem = text[:-1]
-        for history in latest:
-            end = len(history.stem)
-            if text.startswith(history.stem) and text[end : end + 1] in (b",", b"]"):
-                latest.remove(history)
-                texts = [_json(item) for item in items[history.count :]]
-                digests = _chain(history.digest, texts)
-                return Growth(field, items, stem, history.blob, history.count, texts, digests, False)
+        if grown is None:
+            text = _json(items)
+            stem = text[:-1]
+            for history in latest:
+                end = len(history.stem)
+                if end and text.startswith(history.stem) and text[end : end + 1] in (b",", b"]"):
+                    return _extended(field, items, stem, history, latest)
+        else:
+            stem = b""
+            base = grown if grown.base is None else grown.base
+            if base.history is not None:
+                return _extended(field, items, stem, base.history, latest)
         texts = [_json(item) for item in items]
+        size = _size(texts) + 1
         digests = _chain(field.encode(), texts)
         for keep in range(len(items), 0, -1):
             known = self._prefixes.get(digests[keep])
             if known is not None:
-                return Growth(field, items, stem, known[0], keep, texts[keep:], digests[keep:], False)
-        return Growth(field, items, stem, "", 0, texts, digests, bool(latest))
+                return Growth(field, items, stem, size, known[0], keep, texts[keep:], digests[keep:], False)
+        return Growth(field, items, stem, size, "", 0, texts, digests, bool(latest))
 
-    def wrote(self, series: str, growth: Growth, blob: str) -> None:
+    def wrote(self, series: str, growth: Growth, blob: str) -> History:
         """The list of ``growth`` is in ``blob`` now (perhaps it was already)."""
         for count, link in enumerate(growth.digests, growth.keep):
             if count:
@@ -87,8 +98,25 @@ class Histories:
         latest = self._latest[series, growth.field]
         # A list that adds nothing is better read from where it was first written.
         source = blob if growth.added else growth.base
-        latest.insert(0, History(source, growth.stem, len(growth.items), growth.digest))
+        written = History(source, growth.stem, growth.size, len(growth.items), growth.digest)
+        latest.insert(0, written)
         del latest[_REMEMBERED:]
+        return written
+
+
+def _extended(field: str, items: list[Tree], stem: bytes, history: History, latest: list[History]) -> Growth:
+    """The growth of a list that begins with all of ``history``, which it takes the place of."""
+    if history in latest:
+        latest.remove(history)
+    texts = [_json(item) for item in items[history.count :]]
+    digests = _chain(history.digest, texts)
+    size = history.size + _size(texts)
+    return Growth(field, items, stem, size, history.blob, history.count, texts, digests, False)
+
+
+def _size(texts: list[bytes]) -> int:
+    """The bytes of items in the JSON of a list, each with what stands before it."""
+    return sum(map(len, texts)) + len(texts)
 
 
 def _json(tree: Tree) -> bytes:

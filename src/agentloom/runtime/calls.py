@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agentloom.format.captures import Grown
 from agentloom.format.values import Tree, Types
 
 __all__ = ["Arrival", "Call", "CallSpec", "Status"]
@@ -41,7 +42,8 @@ class Call:
     """One host call of a run, as its request entry says.
 
     ``tree`` is the whole request as written (secret fields already gone); ``key_tree`` and ``noted`` are its
-    load-bearing and its merely noted fields. ``index`` counts requests from 1 in the order they were made.
+    load-bearing and its merely noted fields. ``index`` counts requests from 1 in the order they were made. ``grown``
+    are those of its lists that were captured as histories: their items are shared with later calls.
     """
 
     spec: CallSpec
@@ -60,6 +62,7 @@ class Call:
     chunks: int = 0
     waiting: bool = False
     sink: object = field(default=None, repr=False)
+    grown: dict[str, Grown] = field(default_factory=dict[str, Grown], repr=False)
 
     @property
     def type(self) -> str:

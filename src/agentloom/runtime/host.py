@@ -35,7 +35,12 @@ __all__ = [
 
 def _request(call: Call) -> dict[str, Any]:
     """A fresh copy of a call's request as written, with the secrets put back that were not written."""
-    recorded = cast("dict[str, Any]", decode(call.tree, TYPES))
+    grown = call.grown
+    if grown:
+        rest = decode({name: tree for name, tree in call.tree.items() if name not in grown}, TYPES)
+        recorded = {name: grown[name].lend() if name in grown else rest[name] for name in call.tree}
+    else:
+        recorded = cast("dict[str, Any]", decode(call.tree, TYPES))
     return with_secrets(call.spec.profile, call.spec.request, recorded)
 
 

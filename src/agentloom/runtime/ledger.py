@@ -86,7 +86,7 @@ class TraceLedger:
             "name": spec.name,
             "key": call.key,
             "profile": spec.profile,
-            "req": self._blobs.put(call.tree, series=spec.series),
+            "req": self._blobs.put(call.tree, series=spec.series, grown=call.grown),
             "src": call.src,
         }
         if call.parent is not None:

@@ -1,0 +1,147 @@
+"""Requests as captured: a history that grows is looked at whole once, and from then on only at what was added.
+
+An agent of N turns sends its whole history each turn. That the new one begins with the one before, item for item and
+type for type, is proved by comparing bytes (`marks`); an item that was edited in place has other bytes. Only the items
+after them are encoded, written and put into the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from agentloom.errors import ValueRefused
+from agentloom.format.canonical import Tree
+from agentloom.format.declared import Types
+from agentloom.format.digests import Hash
+from agentloom.format.encoding import encode, plain_copy
+from agentloom.format.marks import Marks
+
+if TYPE_CHECKING:
+    from agentloom.format.histories import History
+
+__all__ = ["Captures", "Grown"]
+
+_REMEMBERED = 8  # lists of one field of a series: conversations that take turns
+_CONTAINERS = (dict, list)
+
+
+class Grown:
+    """A list of a request: its tree, and which earlier list it extends (``base``, all of its ``keep`` items).
+
+    ``items`` is shared with later lists: it is read, never changed. ``before`` and ``state`` belong to the keys,
+    ``history`` to the blobs.
+    """
+
+    __slots__ = ("_lent", "base", "before", "history", "items", "keep", "marks", "state")
+
+    def __init__(self, items: list[Tree], marks: Marks, base: Grown | None = None) -> None:
+        self.items = items
+        self.base = base
+        self.keep = 0 if base is None else len(base.items)
+        self.before: tuple[object, ...] | None = None
+        self.state: Hash | None = None
+        self.history: History | None = None
+        # Shared along the line of lists, each of which begins with the one before.
+        self.marks = marks
+        self._lent: list[Any] = [] if base is None else base._lent
+
+    def lend(self) -> list[Any]:
+        """The list for whoever performs the call: what is done to it changes nothing that is written, and no list
+        lent later. Its items are lent again with the next list as long as they are what they were."""
+        lent, items = self._lent, self.items
+        count = min(len(lent), len(items))
+        if not _equal(lent[:count], items[:count]):
+            lent.clear()
+        lent += map(_copied, items[len(lent) :])
+        return lent[: len(items)]
+
+    def settle(self) -> None:
+        """What this list extends is not needed any more: it was written, and is part of the key."""
+        self.base = None
+
+
+class Captures:
+    """Captures the requests of a run. ``types`` are the user types that can be restored."""
+
+    def __init__(self, types: Types) -> None:
+        self._types = types
+        self._latest: dict[tuple[str, str], list[Grown]] = {}
+
+    def capture(
+        self, fields: Mapping[str, object], series: str | None
+    ) -> tuple[dict[str, Tree], dict[str, Grown]]:
+        """The tree of a request, and those of its lists that were taken as histories of ``series``.
+
+        The tree is what ``encode`` gives. Raises ``ValueRefused`` as ``encode`` does, and ``TypeError`` for names
+        that are no text.
+        """
+        if series is not None and all(type(name) is str and name[:1] != "$" for name in fields):
+            grown: dict[str, Grown] = {}
+            for name, value in fields.items():
+                if type(value) is list and value:
+                    found = self._grown(series, name, cast("list[object]", value))
+                    if found is None:
+                        break
+                    grown[name] = found
+            else:
+                joined = self._with(fields, grown) if grown else None
+                if joined is not None:
+                    return joined, grown
+        tree = encode(dict(fields), self._types)
+        if type(tree) is not dict:
+            raise TypeError("a request must be a mapping with string names")
+        return tree, {}
+
+    def _with(self, fields: Mapping[str, object], grown: Mapping[str, Grown]) -> dict[str, Tree] | None:
+        """The whole tree from the lists and the other fields; None where ``encode`` must say what is refused."""
+        others = {name: value for name, value in fields.items() if name not in grown}
+        try:
+            rest = encode(others, self._types)
+        except ValueRefused:
+            return None
+        if type(rest) is not dict or rest.keys() != others.keys():
+            return None
+        return {name: grown[name].items if name in grown else rest[name] for name in fields}
+
+    def _grown(self, series: str, field: str, value: list[object]) -> Grown | None:
+        """``value`` as a history; None when it holds anything but exact JSON types."""
+        latest = self._latest.setdefault((series, field), [])
+        for index, known in enumerate(latest):
+            keep = len(known.items)
+            if keep <= len(value) and known.marks.begin(value):
+                if keep == len(value):
+                    return known
+                added = plain_copy({field: value[keep:]})
+                if added is None:
+                    return None
+                del latest[index]
+                known.marks.extend(value)
+                found = Grown(known.items + added[field], known.marks, known)
+                break
+        else:
+            whole = plain_copy({field: value})
+            if whole is None:
+                return None
+            found = Grown(whole[field], Marks(value))
+        latest.insert(0, found)
+        del latest[_REMEMBERED:]
+        return found
+
+
+def _copied(tree: Any) -> Any:
+    """A copy that shares no container with ``tree``."""
+    if type(tree) is dict:
+        fields = cast("dict[str, Any]", tree)
+        return {name: _copied(item) if type(item) in _CONTAINERS else item for name, item in fields.items()}
+    if type(tree) is list:
+        return [_copied(item) for item in tree]
+    return tree
+
+
+def _equal(lent: list[Any], items: list[Any]) -> bool:
+    """Whether what was lent is still what it was. Quick: the texts in them are the very same objects."""
+    try:
+        return lent == items
+    except Exception:  # noqa: BLE001 - what a foreign object raises when it is compared: it was not in there
+        return False

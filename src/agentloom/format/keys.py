@@ -1,0 +1,73 @@
+"""Request keys for one run. The key of a history costs what was added to it: the hash so far is kept and copied.
+
+What a key is says ``request_key`` (docs/trace-format.md, Keys): an HMAC over the canonical text of the request. Here
+the same text is fed in pieces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from agentloom.format.canonical import Tree, canonical
+from agentloom.format.captures import Grown
+from agentloom.format.digests import KEY, Hash, request_key
+
+__all__ = ["Keys"]
+
+_BLOCK = 64  # bytes of a block of SHA-256, to which HMAC fills up its secret
+_INNER = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER = bytes(byte ^ 0x5C for byte in range(256))
+
+
+class Keys:
+    """Makes the keys of a run under its ``nonce`` (32 bytes)."""
+
+    def __init__(self, nonce: bytes) -> None:
+        secret = nonce.ljust(_BLOCK, b"\x00")
+        self._nonce = nonce
+        self._inner = hashlib.sha256(secret.translate(_INNER))
+        self._outer = hashlib.sha256(secret.translate(_OUTER))
+
+    def key(
+        self, profile: str, kind: str, name: str, fields: Mapping[str, Tree], grown: Mapping[str, Grown]
+    ) -> str:
+        """``request_key`` of ``{"type": kind, "name": name, "fields": fields}``; ``grown`` are those of its fields
+        that are histories."""
+        if not any(field in fields for field in grown):
+            return request_key(self._nonce, profile, {"type": kind, "name": name, "fields": dict(fields)})
+        hashed: Hash = self._inner.copy()
+        literal = b'%b%b\x00{"fields":{' % (KEY, profile.encode())
+        before: tuple[object, ...] = ()
+        comma = b""
+        for field in sorted(fields):
+            literal += b"%b%b:" % (comma, canonical(field))
+            comma = b","
+            history = grown.get(field)
+            if history is None:
+                literal += canonical(fields[field])
+            else:
+                before = (*before, literal + b"[")
+                hashed = _after(history, before, hashed)
+                before = (*before, history)
+                literal = b"]"
+        hashed.update(b'%b},"name":%b,"type":%b}' % (literal, canonical(name), canonical(kind)))
+        outer = self._outer.copy()
+        outer.update(hashed.digest())
+        return outer.digest()[:16].hex()
+
+
+def _after(history: Grown, before: tuple[object, ...], hashed: Hash) -> Hash:
+    """The hash after the items of ``history``, of which ``hashed`` has taken all of ``before`` but its last text."""
+    base = history.base
+    if history.state is not None and history.before == before:
+        return history.state.copy()
+    if base is not None and base.state is not None and base.before == before:
+        hashed = base.state.copy()
+        hashed.update(b"," + canonical(history.items[history.keep :])[1:-1])
+    else:
+        text = before[-1]
+        if type(text) is bytes:
+            hashed.update(text)
+        hashed.update(canonical(history.items)[1:-1])
+    history.before, history.state = before, hashed
+    return hashed.copy()
