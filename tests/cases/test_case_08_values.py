@@ -14,7 +14,7 @@ from agentloom.errors import ValueRefused
 from agentloom.store import LocalStore
 from tests.cases.conftest import Scenario
 
-HOST = "-".join(("very", "secret", "host"))  # not as one word: a trace holds the source too
+HOST = "very-secret" + "-host"  # not as one word: a trace holds the source too
 ADDRESS = "object " + "at 0x"
 
 
@@ -34,7 +34,7 @@ def rows(kind: str) -> Any:
     makers: Any = {
         "session": Session,
         "cursor": lambda: sqlite3.connect(":memory:"),
-        "lambda": lambda: lambda: 1,
+        "function": lambda: reads_nothing,
     }
     held = makers[kind]()
     return {"a": [1, 2, {"db": held}]}

@@ -1,5 +1,5 @@
-"""Case 9: a 30 MB image returned twice is stored once, comes back equal, and the record lines stay small; with the payload
-deleted, an error names the call and the id."""
+"""Case 9: a 30 MB image returned twice is stored once, comes back equal, and the record lines stay small; with the
+payload deleted, an error names the call and the id."""
 
 from __future__ import annotations
 
