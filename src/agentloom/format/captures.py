@@ -135,7 +135,7 @@ def _copied(tree: Any) -> Any:
         fields = cast("dict[str, Any]", tree)
         return {name: _copied(item) if type(item) in _CONTAINERS else item for name, item in fields.items()}
     if type(tree) is list:
-        return [_copied(item) for item in tree]
+        return [_copied(item) for item in cast("list[Any]", tree)]  # type: ignore[redundant-cast]
     return tree
 
 

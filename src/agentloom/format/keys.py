@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+
 from agentloom.format.canonical import Tree, canonical
 from agentloom.format.captures import Grown
 from agentloom.format.digests import KEY, Hash, request_key
