@@ -46,7 +46,8 @@ def own_modules(root: str, module: str, file: str | None) -> dict[str, Tree]:
     """
     found: dict[str, Tree] = {}
     prefix = os.path.join(root, "")
-    for name, loaded in list(sys.modules.items()):
+    # A copy, made in one step: making a list of pairs may run the collector, and destructors that import.
+    for name, loaded in sys.modules.copy().items():
         path = getattr(loaded, "__file__", None)
         if not isinstance(path, str) or not path.endswith(".py"):
             continue
