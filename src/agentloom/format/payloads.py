@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any, cast
 
 from agentloom.errors import FormatError, PayloadMissing
@@ -18,6 +19,7 @@ from agentloom.format.scanning import Fault, Scan, scan
 __all__ = ["Journal"]
 
 _LISTS = 32  # resolved lists that are kept: a history is mostly read next to the one it extends
+_TAGGED = re.compile(rb'\{\s*"(?:\$|\\u0024)')
 _PARTED = ("$bytes", "$bytearray", "$text")
 
 
@@ -79,6 +81,14 @@ class Journal:
     def tree(self, blob: str) -> Tree:
         """The payload with everything that it refers to put in its place. ``PayloadMissing``, ``FormatError``."""
         return self._resolved(blob, 0)[0]
+
+    def value(self, blob: str) -> tuple[Tree, bool]:
+        """The payload as ``tree`` gives it, and whether it is its own value (nothing in it is tagged) and nobody
+        else's: then the caller may have it without decoding it."""
+        form, covered = self._line(blob)
+        if form == "json" and (b"$" not in covered and b"\\u0024" not in covered or not _TAGGED.search(covered)):
+            return self._load(blob), True
+        return self.tree(blob), False
 
     def _line(self, blob: str) -> tuple[str, bytes]:
         try:

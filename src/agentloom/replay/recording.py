@@ -142,6 +142,15 @@ class Recording:
             return None
         return self.tree(call.value, f"the outcome of call {call.index} ({call.id})", call)
 
+    def result(self, call: RecordedCall) -> tuple[Tree, bool]:
+        """The outcome, and whether it is its own value and nobody else's (``Journal.value``)."""
+        if call.value is None:
+            return None, True
+        try:
+            return self.journal.value(call.value)
+        except PayloadMissing:
+            return self.outcome(call), False  # which says what is missing
+
     def chunk(self, step: Step) -> Tree:
         """The value of a chunk step."""
         blob = cast(str, step.payload)

@@ -7,9 +7,10 @@ the engine hands over are never called.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
-from typing import cast
+from typing import TypeVar, cast
 
 from agentloom.errors import Diverged, LoomError
 from agentloom.format.values import Tree
@@ -25,6 +26,7 @@ from agentloom.runtime.source import StateEntry
 
 __all__ = ["ReplaySource"]
 
+T = TypeVar("T")
 _SECOND = 1_000_000_000
 
 
@@ -49,7 +51,7 @@ class ReplaySource:
         self._unclosed: dict[str, Step] = {}
         self._odd: list[Call] = []
         self._shuffle: Shuffle | None = None
-        self._noted_names: dict[str, frozenset[str]] = {}
+        self._noted_names: dict[str, re.Pattern[bytes] | None] = {}
         self._keyed = recording.nonce is not None
 
     # -- what was found ------------------------------------------------------------------------------------------
@@ -150,13 +152,20 @@ class ReplaySource:
             self.noted.append(Noted(ref_now(call, recorded, recorded.index), comparison))
 
     def _has_noted(self, recorded: RecordedCall, call: Call) -> bool:
-        """Whether the recorded request has fields beside the load-bearing ones, by its number of fields."""
-        names = self._noted_names.get(recorded.profile)
-        if names is None:
-            names = self._noted_names[recorded.profile] = get(recorded.profile).noted
-        return bool(names) and len(self._payload(lambda: self.recording.request(recorded))) != len(
-            call.key_tree
-        )
+        """Whether the recorded request has fields beside the load-bearing ones: by its text where that cannot have
+        them, else by its number of fields."""
+        if recorded.profile not in self._noted_names:
+            names = "|".join(map(re.escape, get(recorded.profile).noted))
+            pattern = re.compile(rf'"(?:{names})"\s*:'.encode()) if names else None
+            self._noted_names[recorded.profile] = pattern
+        pattern = self._noted_names[recorded.profile]
+        if pattern is None:
+            return False
+        journal = self.recording.journal
+        text = journal.data(recorded.req) if journal.has(recorded.req) else b""
+        if text[:1] == b"{" and text[:3] != b'{"$' and b"\\u00" not in text and not pattern.search(text):
+            return False
+        return len(self._payload(lambda: self.recording.request(recorded))) != len(call.key_tree)
 
     # -- blocking calls ------------------------------------------------------------------------------------------
 
@@ -266,9 +275,9 @@ class ReplaySource:
             tree = self._payload(lambda: self.recording.chunk(step))
             arrival = Arrival("chunk", call, tree=tree, recorded=True, vt=step.vt, offset=step.offset)
         else:
-            tree = self._payload(lambda: self.recording.outcome(recorded))
+            tree, plain = self._payload(lambda: self.recording.result(recorded))
             arrival = Arrival(
-                "outcome", call, cast(Status, recorded.status), tree=tree, recorded=True, vt=step.vt,
+                "outcome", call, cast(Status, recorded.status), tree=tree, recorded=True, plain=plain, vt=step.vt,
                 usage=recorded.usage, dur=recorded.dur,
             )  # fmt: skip
         return self._passed(step, arrival)
@@ -417,10 +426,10 @@ class ReplaySource:
             self._at += 1
         return steps[self._at] if self._at < len(steps) else None
 
-    def _payload(self, read: Callable[[], Tree]) -> dict[str, Tree]:
+    def _payload(self, read: Callable[[], T]) -> T:
         """Read a payload. What the trace cannot give (erased, an unknown profile) ends the replay with that error."""
         try:
-            return cast("dict[str, Tree]", read())
+            return read()
         except LoomError as error:
             self.unusable = error
             raise Diverged(str(error)) from error

@@ -175,7 +175,9 @@ class Engine:
             self._torn = False
             return Delivery(call, "chunk", decode(tree, self.types), done=False)
         call.ended = True
-        usage = arrival.usage or _usage_of(call, tree)
+        usage = arrival.usage
+        if not usage and not arrival.recorded:
+            usage = _usage_of(call, tree)
         self.ledger.outcome(call, status, tree, d=self.deliveries, vt=self.vt, usage=usage, dur=arrival.dur)
         self._torn = False
         if status == "error":
@@ -183,7 +185,7 @@ class Engine:
             if not isinstance(error, BaseException):
                 raise RuntimeError(f"the recorded error of {call.id} is not an exception: {error!r}")
             return Delivery(call, "outcome", error=error)
-        return Delivery(call, "outcome", decode(tree, self.types))
+        return Delivery(call, "outcome", tree if arrival.plain else decode(tree, self.types))
 
     def _tree_of(self, arrival: Arrival) -> tuple[Status, Tree]:
         """The arrival's status and encoded payload. What cannot be kept exactly becomes an error of the call."""
