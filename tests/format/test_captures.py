@@ -1,0 +1,111 @@
+"""Requests of a growing history: what is written and keyed is what was asked for, however the history was changed.
+
+The fast path (``captures``, ``marks``, ``keys``, ``histories``) is held to the plain definitions: ``encode`` and
+``request_key`` over the whole request. Seeds are in the test ids.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import agentloom
+from agentloom import agent, sync
+from agentloom.format.digests import request_key
+from agentloom.format.encoding import encode
+from agentloom.runtime.profiles import split
+from agentloom.runtime.registry import TYPES
+from agentloom.store import MemoryStore
+
+VALUES: list[Any] = [
+    0, 1, True, False, None, 1.0, -0.0, 0.0, 2**63, 2**70, float("inf"), "", "x" * 300, "y" * 2000, "\udc80", b"ab",
+    (1, 2), [1, 2], {"$ref": "a"}, {"b": 1, "a": 2}, {"a": 2, "b": 1}, [[], {}], {1: 2}, {"n": float("nan")},
+]  # fmt: skip
+
+
+class _Backend:
+    """Answers, and does to the request what careless code would do."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.got: list[Any] = []
+
+    def complete_sync(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self.got.append(copy.deepcopy(request["messages"]))
+        if request["messages"] and self.rng.random() < 0.3:
+            request["messages"].pop()
+        if request["messages"] and isinstance(request["messages"][0], dict) and self.rng.random() < 0.3:
+            request["messages"][0]["content"] = "changed by the backend"
+        return {"content": "z" * self.rng.choice([3, 400, 1500]), "tool_calls": []}
+
+    async def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    stream = complete
+    stream_sync = complete_sync
+
+
+def _edit(history: list[Any], rng: random.Random) -> list[Any]:
+    """One change of a history, most often that something is added."""
+    kind = rng.choice(["add", "add", "add", "edit", "insert", "drop", "compact", "copy", "retype", "nothing"])
+    if kind == "add" or not history:
+        added = [copy.deepcopy(rng.choice(VALUES)) for _ in range(rng.randint(1, 3))]
+        history += [{"role": "user", "content": content} for content in added]
+    elif kind == "edit":
+        history[rng.randrange(len(history))]["content"] = copy.deepcopy(rng.choice(VALUES))
+    elif kind == "insert":
+        history.insert(rng.randrange(len(history)), {"role": "tool", "content": rng.choice(VALUES)})
+    elif kind == "drop":
+        del history[rng.randrange(len(history))]
+    elif kind == "compact":
+        del history[: rng.randrange(len(history))]
+    elif kind == "copy":
+        history = copy.deepcopy(history)
+    elif kind == "retype":
+        item = history[rng.randrange(len(history))]
+        item["content"] = 1 if item["content"] is True else 1.0 if item["content"] == 1 else True
+    return history
+
+
+def _exact(value: Any) -> str:
+    """A text that differs where types, order or bits differ."""
+    return f"{type(value).__name__}:{value!r}"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_history_is_written_and_keyed_as_it_was(seed: int) -> None:
+    rng = random.Random(seed)
+    sent: list[Any] = []
+
+    @agent
+    def talks(turns: int) -> int:
+        history: list[Any] = []
+        for turn in range(turns):
+            history = _edit(history, rng)
+            sent.append(copy.deepcopy(history))
+            answer = sync.model("m", history, temperature=rng.choice([0, 1, 1.0]))
+            if turn % 2:
+                history.append(answer.message)
+        return len(history)
+
+    backend = _Backend(random.Random(seed))
+    before = agentloom.set_backend(backend)  # type: ignore[arg-type]
+    try:
+        trace = talks.run(12, store=MemoryStore())
+    finally:
+        agentloom.set_backend(before)
+    assert [_exact(messages) for messages in backend.got] == [_exact(messages) for messages in sent]
+    assert [_exact(call.request["messages"]) for call in trace.calls] == [
+        _exact(messages) for messages in sent
+    ]
+    nonce = trace.journal.nonce
+    assert nonce is not None
+    requests = [entry for entry in trace.journal.entries if entry["kind"] == "request"]
+    for entry, call in zip(requests, trace.calls, strict=True):
+        profile = str(entry["profile"])
+        fields = encode(dict(split(profile, call.request).key), TYPES)
+        assert entry["key"] == request_key(nonce, profile, {"type": "model", "name": "m", "fields": fields})
