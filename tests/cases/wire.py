@@ -51,6 +51,7 @@ class Wire:
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
                 self.send_header("transfer-encoding", "chunked")
+                self.send_header("connection", "close")
                 self.end_headers()
                 self.close_connection = True
                 try:
