@@ -66,6 +66,8 @@ def test_errors(tree: Any, words: str) -> None:
 
 
 def test_what_a_tool_printed_is_no_part_of_its_result() -> None:
-    printed: Any = {"$obj": {"type": "agentloom.cli.script_tools:Printed", "data": {"value": 4, "printed": []}}}
+    printed: Any = {
+        "$obj": {"type": "agentloom.cli.script_tools:Printed", "data": {"value": 4, "printed": []}}
+    }
     assert unprinted(printed) == 4
     assert unprinted({"$obj": {"type": "m:Printed", "data": {"value": 4}}}) != 4

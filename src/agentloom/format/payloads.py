@@ -86,7 +86,8 @@ class Journal:
         """The payload as ``tree`` gives it, and whether it is its own value (nothing in it is tagged) and nobody
         else's: then the caller may have it without decoding it."""
         form, covered = self._line(blob)
-        if form == "json" and (b"$" not in covered and b"\\u0024" not in covered or not _TAGGED.search(covered)):
+        dollar = b"$" in covered or b"\\u0024" in covered
+        if form == "json" and not (dollar and _TAGGED.search(covered)):
             return self._load(blob), True
         return self.tree(blob), False
 
