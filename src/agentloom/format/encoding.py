@@ -29,7 +29,6 @@ TAG_LIKE = re.compile(
     rb'\{"\$'
 )  # only ever matches at the first key of an object: inside a string the quote is escaped
 _NONE = Types()
-_SHALLOW_BYTES = 2 * DEPTH  # shorter text cannot nest deeper than the limit
 _ORJSON_DEPTH = 254  # orjson refuses to write deeper; probed by a test
 
 
@@ -65,7 +64,7 @@ def _encode_plain(value: Any) -> Any:
     copy = orjson.loads(data)
     if copy != value or (b"$" in data and TAG_LIKE.search(data)):
         return _NOT_PLAIN
-    if len(data) > _SHALLOW_BYTES and not _fits_depth(value):
+    if data.count(b"[") + data.count(b"{") > DEPTH and not _fits_depth(value):
         return _NOT_PLAIN
     return copy
 

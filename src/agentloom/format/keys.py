@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from agentloom.format.canonical import Tree, canonical
 from agentloom.format.captures import Grown
-from agentloom.format.digests import KEY, Hash, request_key
+from agentloom.format.digests import KEY, Hash
 
 __all__ = ["Keys"]
 
@@ -25,7 +25,6 @@ class Keys:
 
     def __init__(self, nonce: bytes) -> None:
         secret = nonce.ljust(_BLOCK, b"\x00")
-        self._nonce = nonce
         self._inner = hashlib.sha256(secret.translate(_INNER))
         self._outer = hashlib.sha256(secret.translate(_OUTER))
 
@@ -34,27 +33,37 @@ class Keys:
     ) -> str:
         """``request_key`` of ``{"type": kind, "name": name, "fields": fields}``; ``grown`` are those of its fields
         that are histories."""
-        if not any(field in fields for field in grown):
-            return request_key(self._nonce, profile, {"type": kind, "name": name, "fields": dict(fields)})
         hashed: Hash = self._inner.copy()
+        if not any(field in fields for field in grown):
+            tree: Tree = {"type": kind, "name": name, "fields": dict(fields)}
+            hashed.update(b"%b%b\x00%b" % (KEY, profile.encode(), canonical(tree)))
+            return self._sealed(hashed)
         literal = b'%b%b\x00{"fields":{' % (KEY, profile.encode())
         before: tuple[object, ...] = ()
+        some: dict[str, Tree] = {}  # fields since the last history
         comma = b""
         for field in sorted(fields):
-            literal += b"%b%b:" % (comma, canonical(field))
-            comma = b","
             history = grown.get(field)
             if history is None:
-                literal += canonical(fields[field])
-            else:
-                before = (*before, literal + b"[")
-                hashed = _after(history, before, hashed)
-                before = (*before, history)
-                literal = b"]"
-        hashed.update(b'%b},"name":%b,"type":%b}' % (literal, canonical(name), canonical(kind)))
+                some[field] = fields[field]
+                continue
+            before = (*before, b"%b%b%b%b:[" % (literal, *_among(some, comma), canonical(field)))
+            hashed = _after(history, before, hashed)
+            before = (*before, history)
+            literal, comma, some = b"]", b",", {}
+        rest = _among(some, comma)[0]
+        hashed.update(b"%b%b},%b" % (literal, rest, canonical({"name": name, "type": kind})[1:]))
+        return self._sealed(hashed)
+
+    def _sealed(self, hashed: Hash) -> str:
         outer = self._outer.copy()
         outer.update(hashed.digest())
         return outer.digest()[:16].hex()
+
+
+def _among(some: dict[str, Tree], comma: bytes) -> tuple[bytes, bytes]:
+    """The text of fields after ``comma``, and what goes before a field that follows them."""
+    return (comma + canonical(some)[1:-1], b",") if some else (b"", comma)
 
 
 def _after(history: Grown, before: tuple[object, ...], hashed: Hash) -> Hash:

@@ -14,6 +14,7 @@ __all__ = ["Marks", "mark"]
 
 _PROTOCOL = 3  # the last one that writes no frames around the bytes
 _PART_BYTES = 1 << 16  # small enough for the processor's cache, where each part is written and compared
+_PIECES = 8  # pieces that are marked again as one
 
 
 class _Foreign(Exception):
@@ -44,29 +45,39 @@ def mark(items: list[Any]) -> bytes | None:
 
 
 class Marks:
-    """The marks of a list that grows, in parts of some size."""
+    """The marks of a list that grows: parts of some size, and small pieces after them that were added since."""
 
-    __slots__ = ("_closed", "_count", "_last", "_start")
+    __slots__ = ("_count", "_parts", "_pieces")
 
     def __init__(self, items: list[Any]) -> None:
         """``items`` are plain (``encoding.plain_copy``)."""
-        self._closed: list[tuple[int, int, bytes]] = []
-        self._start = self._count = 0
-        self._last: bytes | None = None  # None: nothing begins with it
+        self._parts: list[tuple[int, int, bytes | None]] = []  # first item, the item after the last, mark
+        self._pieces = 0
+        self._count = 0
         self.extend(items)
 
     def begin(self, items: list[Any]) -> bool:
         """Whether ``items`` begins with the whole list."""
-        if self._last is None or mark(items[self._start : self._count]) != self._last:
-            return False
-        return all(mark(items[start:end]) == data for start, end, data in self._closed)
+        # From the end: that is where most lists that are others differ.
+        return all(
+            data is not None and mark(items[start:end]) == data for start, end, data in reversed(self._parts)
+        )
 
     def extend(self, items: list[Any]) -> None:
         """The list is ``items`` now, which begins with it. What is added is plain."""
-        last = mark(items[self._start :])
-        self._count = len(items)
-        self._last = last
-        if last is not None and len(last) >= _PART_BYTES:
-            self._closed.append((self._start, self._count, last))
-            self._start = self._count
-            self._last = mark([])
+        start, end = self._count, len(items)
+        self._count = end
+        self._pieces += 1
+        if self._pieces == _PIECES:
+            start = self._joined(start)
+        self._parts.append((start, end, mark(items[start:])))
+
+    def _joined(self, start: int) -> int:
+        """Where the pieces begin, which are left out: they become a part, with the part before while it is small."""
+        del_from = len(self._parts) - _PIECES + 1
+        if del_from and len(self._parts[del_from - 1][2] or b"") < _PART_BYTES:
+            del_from -= 1
+        first = self._parts[del_from][0] if del_from < len(self._parts) else start
+        del self._parts[del_from:]
+        self._pieces = 0
+        return first

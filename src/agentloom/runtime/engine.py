@@ -81,13 +81,12 @@ class Engine:
         """Write the request of a host call and tell the source. Raises ``ValueRefused`` before anything is written."""
         self.guard()
         parts = split(spec.profile, spec.request)
-        kept = {  # values from the split: secrets inside them (headers, addresses) are gone
-            name: parts.key[name] if name in parts.key else parts.noted[name]
-            for name in spec.request
-            if name in parts.key or name in parts.noted
-        }
+        kept = parts.key  # values from the split: secrets inside them (headers, addresses) are gone
+        if parts.noted:
+            both = parts.key | parts.noted
+            kept = {name: both[name] for name in spec.request if name in both}
         tree, grown = self._capture(kept, spec)
-        key_tree = {name: tree[name] for name in parts.key}
+        key_tree = {name: tree[name] for name in parts.key} if parts.noted else tree
         call = Call(
             spec=spec,
             id=scope.next_call(),

@@ -91,7 +91,7 @@ def wrap_tool(
 class _Maker:
     """Turns calls of one tool into call specs, and recorded requests back into calls."""
 
-    __slots__ = ("_declared", "_function", "_signature", "effect", "idempotent", "name")
+    __slots__ = ("_declared", "_function", "_names", "_signature", "effect", "idempotent", "name")
 
     def __init__(self, function: Callable[..., object], name: str, effect: Effect, idempotent: bool) -> None:
         self.name = name
@@ -100,20 +100,33 @@ class _Maker:
         self._function = function
         self._signature = inspect.signature(function)
         self._declared = False
+        parameters = self._signature.parameters
+        simple = all(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters.values())
+        self._names = tuple(parameters) if simple else ()
 
     def spec(self, args: tuple[object, ...], kwargs: dict[str, object]) -> CallSpec:
         """The call's arguments by parameter name, defaults included: a changed default is a changed call."""
         if not self._declared:
             declare_annotations(self._function)
             self._declared = True
+        request: dict[str, object] = {"args": self._bound(args, kwargs)}
+        return CallSpec("tool", self.name, request, profile="tool/1", effect=self.effect)
+
+    def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
+        """The arguments by parameter name. Plain calls are taken apart here, ``inspect`` sees to all others."""
+        names = self._names
+        if names and not kwargs and len(args) == len(names):
+            return dict(zip(names, args, strict=True))
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        request: dict[str, object] = {"args": dict(bound.arguments)}
-        return CallSpec("tool", self.name, request, profile="tool/1", effect=self.effect)
+        return dict(bound.arguments)
 
     def perform(self, call: Call) -> object:
         """Run the real function with fresh copies of the recorded arguments."""
-        bound = inspect.BoundArguments(self._signature, _arguments(call))
+        arguments = _arguments(call)
+        if self._names:
+            return self._function(*[arguments[name] for name in self._names])
+        bound = inspect.BoundArguments(self._signature, arguments)
         return self._function(*bound.args, **bound.kwargs)
 
     async def perform_async(self, call: Call) -> object:
