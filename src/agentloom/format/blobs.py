@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import operator
 from collections.abc import Callable, Mapping
 
 from agentloom.errors import PayloadMissing, ValueRefused
@@ -71,32 +72,40 @@ class BlobWriter:
         return lines
 
     def put(
-        self, tree: Tree, *, series: str | None = None, grown: Mapping[str, Grown] = _NOTHING_GROWN
+        self,
+        tree: Tree,
+        *,
+        series: str | None = None,
+        grown: Mapping[str, Grown] = _NOTHING_GROWN,
+        encoded: bool = False,
     ) -> str:
         """The id of the blob that holds ``tree``; new lines collect in ``pending``.
 
         ``series`` names a growing history (for example ``model:gpt-4o``): lists that are fields of its trees are
         written as what they add to an earlier list of the run that they begin with. ``grown``: which those are, as
-        far as it is known since the tree was captured.
+        far as it is known since the tree was captured. ``encoded``: the tree is one that ``encode`` made, and need
+        not be checked again.
         """
         before = len(self._pending)
         try:
             if series is not None and type(tree) is dict and (len(tree) != 1 or next(iter(tree))[:1] != "$"):
-                return self._put_request(tree, series, grown)
-            return self._put_plain(tree)
+                return self._put_request(tree, series, grown, encoded)
+            return self._put_plain(tree, encoded)
         except ValueRefused:
             # Parts that were written for a payload that is refused would be blobs that no entry names.
             orphans = {blob for blob, _ in self._pending[before:]}
             del self._pending[before:]
             self._echoes.forget(orphans)
             raise
+        finally:
+            self._echoes.done()
 
-    def _put_plain(self, tree: Tree) -> str:
-        text = dump(tree)
+    def _put_plain(self, tree: Tree, encoded: bool) -> str:
+        text = text_of(tree) if encoded else dump(tree)
         known = content(b"json", text)
         found = self._echoes.whole.get(known)
         if found is None:
-            found = self._write_json(text if len(text) < SHARE_BYTES else self._divided(tree), known)
+            found = self._write_json(text if len(text) < SHARE_BYTES else self._divided(tree, text), known)
             if len(text) >= SHARE_BYTES:
                 self._echoes.learn(found, tree)
         return found
@@ -134,7 +143,9 @@ class BlobWriter:
 
     # -- requests with histories
 
-    def _put_request(self, tree: dict[str, Tree], series: str, grown: Mapping[str, Grown]) -> str:
+    def _put_request(
+        self, tree: dict[str, Tree], series: str, grown: Mapping[str, Grown], encoded: bool
+    ) -> str:
         growths: list[Growth] = []
         outline = dict(tree)  # what tells this request from others: each list by its digest
         for name, value in tree.items():
@@ -143,7 +154,7 @@ class BlobWriter:
                 if growth.size >= _LIST_BYTES:
                     growths.append(growth)
                     outline[name] = growth.digest.hex()
-        known = content(b"request", dump(outline))
+        known = content(b"request", text_of(outline) if encoded else dump(outline))
         found = self._echoes.whole.get(known)
         if found is None:
             written = dict(tree)
@@ -164,46 +175,49 @@ class BlobWriter:
         apart = _AGAIN_BYTES if growth.again else APART_BYTES
         items = growth.items[growth.keep :]
         size = 0
-        for index, text in enumerate(growth.added):
-            items[index] = self._item(items[index], text, apart)
+        for index, (text, known) in enumerate(growth.added):
+            self._echoes.identified(items[index], text, known)
+            items[index] = self._item(items[index], apart)
             size += len(text)
         if size > PART_BYTES and len(text_of(items)) > PART_BYTES:
             return {"$ref": self._wide([self._part(item) for item in growth.items])}
         return {"$list": [growth.base, growth.keep, items]} if growth.keep else items
 
-    def _item(self, item: Tree, text: bytes, apart: int) -> Tree:
-        """An added item of a history, of which ``text`` is the JSON; from ``apart`` bytes on a blob of its own."""
-        if len(text) < _REF_BYTES:
-            return item
+    def _item(self, item: Tree, apart: int) -> Tree:
+        """An added item of a history; from ``apart`` bytes on a blob of its own."""
         part = self._part(item)
         if apart >= APART_BYTES or not is_container(part):
             return part
         data = text_of(part)
-        return part if len(data) < apart else {"$ref": self._write_json(data, content(b"json", text))}
+        return part if len(data) < apart else {"$ref": self._write_json(data, self._echoes.identify(item)[1])}
 
     # -- dividing a large content into blobs of its own
 
-    def _divided(self, tree: Tree) -> bytes:
-        """The data of ``tree``, the root of a payload, with its large parts replaced by references."""
+    def _divided(self, tree: Tree, text: bytes) -> bytes:
+        """The data of ``tree``, the root of a payload, with its large parts replaced by references; ``text`` is its
+        JSON."""
         if type(tree) is str:
             encoded = tree.encode()
-            return text_of(tree) if len(encoded) <= PART_BYTES else text_of({"$text": self._parts(encoded)})
-        data = text_of(self._shrunk(tree))
+            return text if len(encoded) <= PART_BYTES else text_of({"$text": self._parts(encoded)})
+        shrunk = self._shrunk(tree)
+        data = text if shrunk is tree else text_of(shrunk)
         if type(tree) is list and len(data) > PART_BYTES:
             return text_of({"$ref": self._wide([self._part(item) for item in tree])})
         return data
 
     def _shrunk(self, tree: Tree) -> Tree:
-        """A container with its large items replaced by references."""
+        """A container with its large items replaced by references; itself where it has none."""
         if type(tree) is list:
-            return [self._part(item) for item in tree]
+            items = [self._part(item) for item in tree]
+            return tree if all(map(operator.is_, items, tree)) else items
         if type(tree) is not dict:
             return tree
         if len(tree) == 1:
             tag, payload = next(iter(tree.items()))
             if tag in _BINARY and type(payload) is str and len(payload) >= APART_BYTES:
                 return {tag: self._parts(base64.b64decode(payload))}
-        return {key: self._part(item) for key, item in tree.items()}
+        fields = {key: self._part(item) for key, item in tree.items()}
+        return tree if all(map(operator.is_, fields.values(), tree.values())) else fields
 
     def _part(self, item: Tree) -> Tree:
         """An item of a container: itself, or a reference to it when it is large or was said before in this run."""
@@ -211,17 +225,16 @@ class BlobWriter:
             return item if len(item) < SHARE_BYTES else self._text(item)
         if not is_container(item):
             return item
-        text = text_of(item)
+        text, known = self._echoes.identify(item)
         if len(text) < _REF_BYTES:
             return item
-        known = content(b"json", text)
         found = self._echoes.find(known)
         if found is not None:
             return found
         if len(text) < SHARE_BYTES:
             return item
         shrunk = self._shrunk(item)
-        data = text_of(shrunk)
+        data = text if shrunk is item else text_of(shrunk)
         if len(data) < APART_BYTES:
             return shrunk
         if type(shrunk) is list and len(data) > PART_BYTES:
@@ -230,8 +243,7 @@ class BlobWriter:
         return {"$ref": self._write_json(data, known)}
 
     def _text(self, text: str) -> Tree:
-        data = text_of(text)
-        known = content(b"json", data)
+        data, known = self._echoes.identify(text)
         found = self._echoes.find(known) or self._echoes.find_text(text)
         if found is not None:
             return found

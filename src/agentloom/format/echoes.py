@@ -30,6 +30,12 @@ STYLES: dict[str, tuple[str, str, bool]] = {
 """Style of JSON text -> what separates items, what separates key and value, whether other than ASCII is escaped."""
 
 
+_WRITERS = {
+    style: json.JSONEncoder(ensure_ascii=ascii_only, separators=(between, after_key)).encode
+    for style, (between, after_key, ascii_only) in STYLES.items()
+}
+
+
 def text_of(tree: Tree) -> bytes:
     """The JSON of a tree that is known to be one."""
     return orjson.dumps(tree, option=EXACT)
@@ -42,8 +48,7 @@ def content(form: bytes, data: bytes) -> bytes:
 
 def json_text(tree: Tree, style: str) -> str:
     """The JSON text of ``tree`` in a style. ``KeyError`` for an unknown one."""
-    between, after_key, ascii_only = STYLES[style]
-    return json.dumps(tree, ensure_ascii=ascii_only, separators=(between, after_key))
+    return _WRITERS[style](tree)
 
 
 class Echoes:
@@ -52,6 +57,23 @@ class Echoes:
     def __init__(self) -> None:
         self.whole: dict[bytes, str] = {}  # content -> blob id
         self._parts: dict[bytes, list[Tree]] = {}  # content -> [{"$ref": id}, key, ...]
+        self._seen: dict[int, tuple[bytes, bytes]] = {}  # id -> JSON and content of a part of the current payload
+
+    def identify(self, item: Tree) -> tuple[bytes, bytes]:
+        """The JSON of a part of the current payload, and its content."""
+        found = self._seen.get(id(item))
+        if found is None:
+            text = text_of(item)
+            found = self._seen[id(item)] = (text, content(b"json", text))
+        return found
+
+    def identified(self, item: Tree, text: bytes, known: bytes) -> None:
+        """What ``identify`` shall say of ``item``: it was found out already."""
+        self._seen[id(item)] = (text, known)
+
+    def done(self) -> None:
+        """The current payload is written: its parts may go, and others may come where they were."""
+        self._seen.clear()
 
     def forget(self, blobs: set[str]) -> None:
         """Blobs that will not be written after all."""
@@ -89,13 +111,13 @@ class Echoes:
         for key, item in items:
             if type(item) is str:
                 if SHARE_BYTES <= len(item) < APART_BYTES:
-                    self._parts.setdefault(content(b"json", text_of(item)), [*place, key])
+                    self._parts.setdefault(self.identify(item)[1], [*place, key])
             elif is_container(item):
-                text = text_of(item)
+                text, known = self.identify(item)
                 if len(text) < SHARE_BYTES:
                     continue
                 if len(text) < APART_BYTES:
-                    self._parts.setdefault(content(b"json", text), [*place, key])
+                    self._parts.setdefault(known, [*place, key])
                 if levels:
                     self._learn([*place, key], item, levels - 1)
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-import orjson
-
-from agentloom.format.canonical import EXACT, Tree
+from agentloom.format.canonical import Tree
 from agentloom.format.captures import Grown
+from agentloom.format.echoes import content, text_of
 
 __all__ = ["Growth", "Histories", "History"]
 
@@ -34,7 +33,8 @@ class History:
 
 @dataclass(slots=True)
 class Growth:
-    """A list and what it extends: the first ``keep`` items are those of ``base``, ``added`` are the texts of the rest.
+    """A list and what it extends: the first ``keep`` items are those of ``base``, ``added`` are the rest, each with its
+    JSON and what stands for its content.
 
     ``digest`` stands for the whole content, ``size`` is that of its JSON; ``again``: nothing fits although the series
     had lists before.
@@ -46,7 +46,7 @@ class Growth:
     size: int
     base: str
     keep: int
-    added: list[bytes]
+    added: list[tuple[bytes, bytes]]
     digests: list[bytes]
     again: bool
 
@@ -70,7 +70,7 @@ class Histories:
         out, if it did."""
         latest = self._latest.setdefault((series, field), [])
         if grown is None:
-            text = _json(items)
+            text = text_of(items)
             stem = text[:-1]
             for history in latest:
                 end = len(history.stem)
@@ -81,7 +81,7 @@ class Histories:
             base = grown if grown.base is None else grown.base
             if base.history is not None:
                 return _extended(field, items, stem, base.history, latest)
-        texts = [_json(item) for item in items]
+        texts = _identified(items)
         size = _size(texts) + 1
         digests = _chain(field.encode(), texts)
         for keep in range(len(items), 0, -1):
@@ -108,25 +108,26 @@ def _extended(field: str, items: list[Tree], stem: bytes, history: History, late
     """The growth of a list that begins with all of ``history``, which it takes the place of."""
     if history in latest:
         latest.remove(history)
-    texts = [_json(item) for item in items[history.count :]]
+    texts = _identified(items[history.count :])
     digests = _chain(history.digest, texts)
     size = history.size + _size(texts)
     return Growth(field, items, stem, size, history.blob, history.count, texts, digests, False)
 
 
-def _size(texts: list[bytes]) -> int:
+def _size(texts: list[tuple[bytes, bytes]]) -> int:
     """The bytes of items in the JSON of a list, each with what stands before it."""
-    return sum(map(len, texts)) + len(texts)
+    return sum([len(text) for text, _ in texts]) + len(texts)
 
 
-def _json(tree: Tree) -> bytes:
-    return orjson.dumps(tree, option=EXACT)
+def _identified(items: list[Tree]) -> list[tuple[bytes, bytes]]:
+    texts = [text_of(item) for item in items]
+    return [(text, content(b"json", text)) for text in texts]
 
 
-def _chain(digest: bytes, texts: list[bytes]) -> list[bytes]:
+def _chain(digest: bytes, texts: list[tuple[bytes, bytes]]) -> list[bytes]:
     """The digest so far, and after each further item."""
     digests = [digest]
-    for text in texts:
-        digest = hashlib.sha256(digest + hashlib.sha256(text).digest()).digest()
+    for _, known in texts:
+        digest = hashlib.sha256(digest + known).digest()
         digests.append(digest)
     return digests

@@ -86,7 +86,7 @@ class TraceLedger:
             "name": spec.name,
             "key": call.key,
             "profile": spec.profile,
-            "req": self._blobs.put(call.tree, series=spec.series, grown=call.grown),
+            "req": self._blobs.put(call.tree, series=spec.series, grown=call.grown, encoded=True),
             "src": call.src,
         }
         if call.parent is not None:
@@ -116,9 +116,9 @@ class TraceLedger:
         fields["vt"] = vt
         fields["status"] = status
         if status == "error":
-            fields["err"] = self._blobs.put(tree)
+            fields["err"] = self._blobs.put(tree, encoded=True)
         elif status == "ok":
-            fields["val"] = self._blobs.put(tree)
+            fields["val"] = self._blobs.put(tree, encoded=True)
         if usage:
             fields["usage"] = dict(usage)
         if dur is not None:
