@@ -111,8 +111,9 @@ def _patch_finalizer(cls: Any) -> None:
     collector, so in a run it must not become a task of the run."""
     original = cls.__del__
 
-    def __del__(self: Any) -> None:  # noqa: N807 - the name is Python's
-        if current() is None:
+    def __del__(self: Any, *, scope: Callable[[], object] = current) -> None:  # noqa: N807 - the name is Python's
+        # Bound early: when the interpreter ends, the names of this module may be gone before the last client.
+        if scope() is None:
             original(self)
         elif not self.is_closed:
             close_outside(self._transport)
