@@ -1,68 +1,56 @@
-"""Caches filled before a run that keep host calls out of it are named."""
+"""Caches that hold results of host calls are named; others are not."""
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
-from agentloom import tool
 from agentloom.runtime.caches import warm_caches
 
-
+SOURCE = """
+import functools
+from agentloom import tool, sync
 @tool(effect="read")
-def find(number: int) -> int:
-    return number
+def look(n): return n
+direct = functools.lru_cache(look)
+@functools.cache
+def around(n): return look(n)
+@functools.cache
+def host(n): return sync.now() if n > 5 else n
+@functools.cache
+def pure(n): return n
+again = direct
+"""
 
 
-@functools.lru_cache
-def through(number: int) -> int:
-    return find(number)
+@pytest.fixture
+def module() -> Iterator[ModuleType]:
+    made = ModuleType("cached_module")
+    sys.modules["cached_module"] = made
+    exec(compile(SOURCE, "folder/cached_module.py", "exec"), made.__dict__)  # noqa: S102
+    yield made
+    del sys.modules["cached_module"]
 
 
-around = functools.lru_cache(find)
+def test_only_warm_caches_of_host_calls_are_named(module: ModuleType) -> None:
+    assert warm_caches(["cached_module"]) == []
+    for name in ("direct", "around", "pure"):
+        getattr(module, name)(1)
+    module.around(2)
+    first, second = warm_caches(["cached_module", "not_loaded"])
+    assert first.startswith(
+        "around (cached_module.py:7) has a cache that holds 2 results from before this run"
+    )
+    assert second.startswith("look (cached_module.py:4) has a cache that holds 1 result ")
+    module.direct.cache_clear()
+    module.around.cache_clear()
+    assert warm_caches(["cached_module"]) == []
 
 
-@functools.lru_cache
-def plain(number: int) -> int:
-    return number + 1
-
-
-@pytest.fixture(autouse=True)
-def cold() -> Iterator[None]:
-    """Cold before, and after: other tests record runs with this module loaded."""
-    _clear()
-    yield
-    _clear()
-
-
-def _clear() -> None:
-    for cache in (through, around, plain):
-        cache.cache_clear()
-
-
-def test_a_cache_that_holds_results_of_host_calls_is_named_with_its_remedy() -> None:
-    for number in range(2):
-        through(number)
-    around(1)
-    plain(1)  # pure: its results are what they would be anywhere
-    one, two = warm_caches([__name__])
-    assert one.startswith("find (test_caches.py:")
-    assert "holds 1 result from before" in one
-    assert "holds 2 results" in two
-    assert two.endswith("Call through.cache_clear() first")
-
-
-def test_a_cold_cache_is_fine() -> None:
-    assert warm_caches([__name__, "no.such.module"]) == []
-
-
-def test_a_cache_that_two_modules_have_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = ModuleType("caches_other")
-    vars(other)["through"] = through
-    monkeypatch.setitem(sys.modules, "caches_other", other)
-    through(1)
-    assert len(warm_caches([__name__, "caches_other"])) == 1
+def test_a_host_function_of_a_module_counts(module: ModuleType) -> None:
+    module.host(1)
+    (told,) = warm_caches(["cached_module"])
+    assert told.startswith("host (cached_module.py:9) has a cache that holds 1 result ")

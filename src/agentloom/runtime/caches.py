@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 __all__ = ["warm_caches"]
@@ -53,6 +53,8 @@ def _calls_the_host(function: Callable[..., object]) -> bool:
 def _is_boundary(value: object) -> bool:
     if getattr(value, "__agentloom_tool__", None) is not None:
         return True
+    if isinstance(value, ModuleType):
+        return value.__name__ in ("agentloom", "agentloom.sync")
     module = getattr(value if isinstance(value, FunctionType) else type(value), "__module__", "") or ""
     return module.startswith("agentloom.api.")
 
