@@ -30,7 +30,7 @@ again = direct
 def module() -> Iterator[ModuleType]:
     made = ModuleType("cached_module")
     sys.modules["cached_module"] = made
-    exec(compile(SOURCE, "folder/cached_module.py", "exec"), made.__dict__)  # noqa: S102
+    exec(compile(SOURCE, "folder/cached_module.py", "exec"), made.__dict__)
     yield made
     del sys.modules["cached_module"]
 

@@ -57,7 +57,9 @@ class Echoes:
     def __init__(self) -> None:
         self.whole: dict[bytes, str] = {}  # content -> blob id
         self._parts: dict[bytes, list[Tree]] = {}  # content -> [{"$ref": id}, key, ...]
-        self._seen: dict[int, tuple[bytes, bytes]] = {}  # id -> JSON and content of a part of the current payload
+        self._seen: dict[
+            int, tuple[bytes, bytes]
+        ] = {}  # id -> JSON and content of a part of the current payload
 
     def identify(self, item: Tree) -> tuple[bytes, bytes]:
         """The JSON of a part of the current payload, and its content."""
