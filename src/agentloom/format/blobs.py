@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import operator
 from collections.abc import Callable, Mapping
 
 from agentloom.errors import PayloadMissing, ValueRefused
@@ -25,6 +24,7 @@ _AGAIN_BYTES = (
 )
 _ROOM = LINE_BYTES - 512  # data bytes that fit on a line beside the blob line's other fields
 _BINARY = ("$bytes", "$bytearray")
+_DIVISIBLE = frozenset((str, list, dict))
 _NOTHING_GROWN: Mapping[str, Grown] = {}
 
 
@@ -63,6 +63,8 @@ class BlobWriter:
     @property
     def pending(self) -> bytes:
         """The lines that ``take`` would return now."""
+        if len(self._pending) < 2:  # most often
+            return self._pending[0][1] if self._pending else b""
         return b"".join([line for _, line in sorted(self._pending)])
 
     def take(self) -> bytes:
@@ -161,7 +163,7 @@ class BlobWriter:
             for growth in growths:
                 written[growth.field] = self._added(growth)
             for name, value in tree.items():
-                if written[name] is value:
+                if type(value) in _DIVISIBLE and written[name] is value:
                     written[name] = self._part(value)
             found = self._write_json(text_of(written), known)
         for growth in growths:
@@ -208,22 +210,30 @@ class BlobWriter:
     def _shrunk(self, tree: Tree) -> Tree:
         """A container with its large items replaced by references; itself where it has none."""
         if type(tree) is list:
-            items = [self._part(item) for item in tree]
-            return tree if all(map(operator.is_, items, tree)) else items
+            items: list[Tree] | None = None
+            for index, item in enumerate(tree):
+                if type(item) in _DIVISIBLE and (part := self._part(item)) is not item:
+                    items = tree.copy() if items is None else items
+                    items[index] = part
+            return tree if items is None else items
         if type(tree) is not dict:
             return tree
         if len(tree) == 1:
             tag, payload = next(iter(tree.items()))
             if tag in _BINARY and type(payload) is str and len(payload) >= APART_BYTES:
                 return {tag: self._parts(base64.b64decode(payload))}
-        fields = {key: self._part(item) for key, item in tree.items()}
-        return tree if all(map(operator.is_, fields.values(), tree.values())) else fields
+        fields: dict[str, Tree] | None = None
+        for key, item in tree.items():
+            if type(item) in _DIVISIBLE and (part := self._part(item)) is not item:
+                fields = tree.copy() if fields is None else fields
+                fields[key] = part
+        return tree if fields is None else fields
 
     def _part(self, item: Tree) -> Tree:
         """An item of a container: itself, or a reference to it when it is large or was said before in this run."""
         if type(item) is str:
             return item if len(item) < SHARE_BYTES else self._text(item)
-        if not is_container(item):
+        if not item or type(item) not in _DIVISIBLE:
             return item
         text, known = self._echoes.identify(item)
         if len(text) < _REF_BYTES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import cast
 
 import orjson
 
@@ -65,8 +66,8 @@ class Echoes:
         """The JSON of a part of the current payload, and its content."""
         found = self._seen.get(id(item))
         if found is None:
-            text = text_of(item)
-            found = self._seen[id(item)] = (text, content(b"json", text))
+            text = orjson.dumps(item, option=EXACT)
+            found = self._seen[id(item)] = (text, hashlib.sha256(b"json" + text).digest())
         return found
 
     def identified(self, item: Tree, text: bytes, known: bytes) -> None:
@@ -111,10 +112,11 @@ class Echoes:
     def _learn(self, place: list[Tree], tree: Tree, levels: int) -> None:
         items = tree.items() if is_map(tree) else enumerate(tree) if is_list(tree) else ()
         for key, item in items:
-            if type(item) is str:
-                if SHARE_BYTES <= len(item) < APART_BYTES:
+            kind = type(item)
+            if kind is str:
+                if SHARE_BYTES <= len(cast("str", item)) < APART_BYTES:
                     self._parts.setdefault(self.identify(item)[1], [*place, key])
-            elif is_container(item):
+            elif kind is dict or kind is list:
                 text, known = self.identify(item)
                 if len(text) < SHARE_BYTES:
                     continue

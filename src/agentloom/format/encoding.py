@@ -20,7 +20,7 @@ from agentloom.format.guards import class_of, is_container
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
 
-__all__ = ["TAG_LIKE", "Path", "encode", "path_of", "plain_copy"]
+__all__ = ["TAG_LIKE", "Path", "encode", "encode_apart", "path_of", "plain_copy"]
 
 Path = (
     tuple[Any, str] | None
@@ -38,8 +38,16 @@ def encode(value: object, types: Types | None = None) -> Tree:
     ``types`` are the user types that can be restored. Raises ``ValueRefused`` with path, type and reason for whatever
     would not come back exactly: functions, open files, subclasses of builtin types, undeclared types, cycles.
     """
+    return encode_apart(value, types)[0]
+
+
+def encode_apart(value: object, types: Types | None = None) -> tuple[Tree, bool]:
+    """As ``encode``; and whether the tree is its own value (nothing in it is tagged), so that decoding it gives an
+    equal one."""
     plain = _encode_plain(value)
-    return _Encoder(types or _NONE).encode(value, None, 0) if plain is _NOT_PLAIN else cast("Tree", plain)
+    if plain is _NOT_PLAIN:
+        return _Encoder(types or _NONE).encode(value, None, 0), False
+    return cast("Tree", plain), True
 
 
 _NOT_PLAIN: Any = object()

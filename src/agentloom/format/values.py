@@ -8,6 +8,6 @@ from __future__ import annotations
 from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types
 from agentloom.format.decoding import decode
-from agentloom.format.encoding import encode
+from agentloom.format.encoding import encode, encode_apart
 
-__all__ = ["Tree", "Types", "decode", "encode"]
+__all__ = ["Tree", "Types", "decode", "encode", "encode_apart"]

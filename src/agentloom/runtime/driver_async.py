@@ -167,6 +167,10 @@ class AsyncDriver:
             self._turned = False
             await asyncio.sleep(0)
             return
+        await asyncio.sleep(0)  # what is performed at once has arrived after one turn
+        if wake.is_set():
+            wake.clear()
+            return
         timer = self.loop.next_timer()
         handle: asyncio.TimerHandle | None = None
         if timer is not None:

@@ -15,7 +15,7 @@ from typing import NoReturn
 from agentloom.errors import ControlFlow, Diverged, NotSupported, StoreFailed, ValueRefused
 from agentloom.format.captures import Captures, Grown
 from agentloom.format.keys import Keys
-from agentloom.format.values import Tree, Types, decode, encode
+from agentloom.format.values import Tree, Types, decode, encode, encode_apart
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.ledger import Ledger
 from agentloom.runtime.places import Places
@@ -184,6 +184,7 @@ class Engine:
             if not isinstance(error, BaseException):
                 raise RuntimeError(f"the recorded error of {call.id} is not an exception: {error!r}")
             return Delivery(call, "outcome", error=error)
+        # A plain tree is written by now and nobody else's: it is what decoding it would give.
         return Delivery(call, "outcome", tree if arrival.plain else decode(tree, self.types))
 
     def _tree_of(self, arrival: Arrival) -> tuple[Status, Tree]:
@@ -193,7 +194,8 @@ class Engine:
         if arrival.error is not None:
             return "error", self._encode_error(arrival.error)
         try:
-            return arrival.status, encode(arrival.value, self.types)
+            tree, arrival.plain = encode_apart(arrival.value, self.types)
+            return arrival.status, tree
         except ValueRefused as refused:
             return "error", encode(refused, self.types)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentloom.format.values import Tree
 from agentloom.runtime.calls import Arrival, Call, Status
-from agentloom.runtime.scope import outside
+from agentloom.runtime.scope import outside, run_outside
 from agentloom.runtime.source import StateEntry
 
 __all__ = ["LiveSource"]
@@ -59,7 +59,7 @@ class LiveSource:
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
         began = self.now()
         try:
-            value = outside().run(perform)
+            value = run_outside(perform)
         except BaseException as error:  # noqa: BLE001 - whatever it is, Ctrl-C too: recorded, and raised in the agent
             now = self.now()
             return Arrival("outcome", call, "error", error=error, vt=now, dur=now - began)

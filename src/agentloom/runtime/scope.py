@@ -7,7 +7,7 @@ come from the order in which code created its tasks and never from timing.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +18,7 @@ from agentloom.runtime.work import Work, mark
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
 
-__all__ = ["Scope", "current", "enter_task", "entered", "outside", "require"]
+__all__ = ["Scope", "current", "enter_task", "entered", "outside", "require", "run_outside"]
 
 T = TypeVar("T")
 
@@ -97,9 +97,23 @@ def outside() -> contextvars.Context:
     """A copy of the current context in which no run is active: where host work (tools, transports) happens, and is
     known as such."""
     context = contextvars.copy_context()
-    context.run(_scope.set, None)
-    mark(context, _HOST_WORK)
+    context.run(_leave)
     return context
+
+
+def run_outside(work: Callable[[], T]) -> T:
+    """``outside().run(work)``, in one step."""
+    return contextvars.copy_context().run(_left, work)
+
+
+def _leave() -> None:
+    _scope.set(None)
+    mark(_HOST_WORK)
+
+
+def _left(work: Callable[[], T]) -> T:
+    _leave()
+    return work()
 
 
 def enter_task(context: contextvars.Context) -> None:

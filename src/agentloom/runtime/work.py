@@ -37,9 +37,9 @@ def doing(work: Work) -> Generator[Work]:
         _work.reset(token)
 
 
-def mark(context: contextvars.Context, work: Work) -> None:
-    """Mark all that runs in ``context`` as host work."""
-    context.run(_work.set, work)
+def mark(work: Work) -> None:
+    """Mark all that runs in the current context from now on as host work."""
+    _work.set(work)
 
 
 def under_way() -> Work | None:
