@@ -66,7 +66,10 @@ class Agent(Generic[P, R]):
                 f"{self.function.name}.run() was called where an event loop is running",
                 hint=f"await {self.function.name}.arun(...) there",
             )
-        return asyncio.run(self._arun(args, kwargs, store, options))
+        chosen = _store(store)
+        # Not the trace: asyncio.run writes the text of its task's result when it looks up the handler of Ctrl-C.
+        run_id = asyncio.run(self._awaited(args, kwargs, chosen, options))
+        return Trace.of_run(run_id, chosen, self.function)
 
     async def arun(
         self,
@@ -82,7 +85,9 @@ class Agent(Generic[P, R]):
         options = RunOptions(seed, dict(tags or {}), conversation)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
-        return await self._arun(args, kwargs, store, options)
+        chosen = _store(store)
+        run_id = await self._awaited(args, kwargs, chosen, options)
+        return Trace.of_run(run_id, chosen, self.function)
 
     def _refuse_inside(self, scope: Scope | None) -> None:
         """A run started by another agent's own code would be an effect that its trace does not hold."""
@@ -94,17 +99,17 @@ class Agent(Generic[P, R]):
                 " by itself is started with python, not with `agentloom run`",
             )
 
-    async def _arun(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], store: StoreLike, options: RunOptions
-    ) -> Trace:
-        chosen = _store(store)
-        recording = self._begin(args, kwargs, chosen, options, asyncio.get_running_loop())
+    async def _awaited(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], store: Store, options: RunOptions
+    ) -> str:
+        """Run to the end in the running loop; the run's id."""
+        recording = self._begin(args, kwargs, store, options, asyncio.get_running_loop())
         try:
             await record_async(recording, self.function)
         except BaseException as error:
             _say_where(error, recording)
             raise
-        return Trace.of_run(recording.run_id, chosen, self.function)
+        return recording.run_id
 
     def _recorded(self, recording: Recording) -> Trace:
         try:
