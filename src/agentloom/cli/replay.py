@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from agentloom.cli.options import Settings, common
-from agentloom.cli.runs import find
+from agentloom.cli.runs import Found, find
 from agentloom.cli.script_facts import replay_environment
 from agentloom.cli.script_parent import Child, child_environment, start
 from agentloom.cli.targets import parse_target
-from agentloom.errors import NotSupported, TargetError
+from agentloom.errors import LoomError, NotSupported, TargetError
+from agentloom.format.journal import Journal
+from agentloom.format.lines import ENTRY_START
 from agentloom.replay.recording import Recording
 
 if TYPE_CHECKING:
@@ -47,8 +49,7 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
     and the report says where and why.
     """
     found = find(settings, run)
-    recording = Recording.from_journal(found.journal())
-    recording.replayable()
+    recording = _beginning(found)
     entry = _entry(recording)
     screen = settings.screen()
     with ExitStack() as stack:
@@ -62,6 +63,7 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
             "object": None if entry.get("kind") == "script" else place.name or str(entry.get("qualname")),
             "json": settings.json,
             "strict_noted": strict_noted,
+            "name": found.full_name,
             "width": screen.width,
         }
         environ = replay_environment(cast("dict[str, Any]", entry.get("environment") or {}), os.environ)
@@ -69,6 +71,22 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
         seed = str(env.get("hash_seed") or "") if isinstance(env, dict) else ""
         child = start(job, child_environment(seed, environ), found.data)
     return _report(screen, child)
+
+
+def _beginning(found: Found) -> Recording:
+    """The recording as far as its start entry, which says what to run: the child reads, and checks, all of it."""
+    end = found.data.find(b"\n" + ENTRY_START)
+    if end > 0:
+        try:
+            recording = Recording.from_journal(Journal.parse(found.data[: end + 1]))
+            for name in ("code", "env"):
+                recording.payload(name)
+            return recording
+        except LoomError:  # what is wrong is better said by one who read all of it
+            pass
+    recording = Recording.from_journal(found.journal())
+    recording.replayable()
+    return recording
 
 
 def _entry(recording: Recording) -> dict[str, Any]:

@@ -6,14 +6,13 @@ import ast
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from agentloom.cli.script_output import StreamFacts
-from agentloom.format.values import Tree
-from agentloom.runtime.agents import AgentFunction
-from agentloom.runtime.identity import code_identity, source_of
-from agentloom.runtime.profiles import plain_url
+if TYPE_CHECKING:
+    from agentloom.cli.script_output import StreamFacts
+    from agentloom.format.values import Tree
+    from agentloom.runtime.agents import AgentFunction
 
 __all__ = ["PLACEHOLDER", "own_files", "replay_environment", "script_agent", "script_code", "settings"]
 
@@ -42,6 +41,8 @@ _MAX_FILES = 500
 
 def settings(environ: Mapping[str, str]) -> dict[str, Tree]:
     """The environment as recorded: settings with values (URLs without passwords), credentials by name only."""
+    from agentloom.runtime.profiles import plain_url
+
     values: dict[str, Tree] = {}
     for name in sorted(environ):
         if _SETTING.match(name) and not _CREDENTIAL.search(name):
@@ -72,6 +73,8 @@ def replay_environment(recorded: Mapping[str, Any], environ: Mapping[str, str]) 
 
 def script_agent(path: str) -> AgentFunction:
     """A script in the place of an agent function; it is run by other means."""
+    from agentloom.runtime.agents import AgentFunction
+
     return AgentFunction(os.path.basename(path), _not_called, "__main__", "<script>", path)
 
 
@@ -81,6 +84,8 @@ def _not_called() -> None:
 
 def script_code(path: str, streams: Mapping[str, StreamFacts], environ: Mapping[str, str]) -> dict[str, Tree]:
     """The code identity of a script: with its own modules as far as its imports name them, read without importing."""
+    from agentloom.runtime.identity import code_identity, source_of
+
     root = os.path.dirname(path)
     code = code_identity(script_agent(path))
     modules = dict(cast("dict[str, Tree]", code["modules"]))
@@ -92,7 +97,7 @@ def script_code(path: str, streams: Mapping[str, StreamFacts], environ: Mapping[
         "file": os.path.basename(path),
         "kind": "script",
         "path": path,
-        "streams": cast(Tree, dict(streams)),
+        "streams": cast("Tree", dict(streams)),
         "environment": settings(environ),
     }
     return {**code, "entry": entry, "modules": modules}

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.cli.netns import leave_network
-from agentloom.cli.script_effects import Refusing
-from agentloom.cli.script_exec import Ended, load
-from agentloom.cli.script_facts import script_code
-from agentloom.cli.script_record import shown
-from agentloom.cli.script_run import Program, ScriptRun
-from agentloom.cli.script_verdict import Reporter
-from agentloom.errors import ControlFlow
+from agentloom.errors import ControlFlow, FormatError, IntegrityError
 from agentloom.format.journal import Journal
 from agentloom.format.values import decode
 from agentloom.replay.recording import Recording, facts_of
@@ -23,6 +18,8 @@ from agentloom.runtime.registry import TYPES
 
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
+    from agentloom.cli.script_exec import Ended
+    from agentloom.cli.script_run import Program
 
 __all__ = ["replay"]
 
@@ -32,8 +29,7 @@ def replay(job: dict[str, Any], results: Results) -> int:
     with os.fdopen(job["trace_fd"], "rb") as file:
         data = file.read()
     alone = leave_network()
-    recording = Recording.from_journal(Journal.parse(data))
-    recording.replayable()
+    recording = _recording(data, str(job["name"]))
     if job.get("object"):
         from agentloom.cli.script_agent_replay import replay_agent
 
@@ -41,7 +37,33 @@ def replay(job: dict[str, Any], results: Results) -> int:
     return _replay_script(job, results, recording, alone=alone)
 
 
+def _recording(data: bytes, name: str) -> Recording:
+    """The whole trace, checked. Raises ``FormatError`` or ``IntegrityError`` that names it.
+
+    What it is made of lives as long as this process: the garbage collector need not look at it again and again.
+    """
+    gc.disable()
+    try:
+        recording = Recording.from_journal(Journal.parse(data))
+    except (FormatError, IntegrityError) as error:
+        from agentloom.cli.runs import named
+
+        raise named(error, name) from None
+    finally:
+        gc.enable()
+    gc.freeze()
+    recording.replayable()
+    return recording
+
+
 def _replay_script(job: dict[str, Any], results: Results, recording: Recording, *, alone: bool) -> int:
+    # Here and below: what only scripts need, an agent function is replayed sooner without.
+    from agentloom.cli.script_effects import Refusing
+    from agentloom.cli.script_facts import script_code
+    from agentloom.cli.script_record import shown
+    from agentloom.cli.script_run import ScriptRun
+    from agentloom.cli.script_verdict import Reporter
+
     path: str = job["path"]
     source = ReplaySource(recording)
     session = session_for(recording, source, os.path.dirname(path))
@@ -76,6 +98,9 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
 
 
 def _program(path: str, recording: Recording) -> Program:
+    from agentloom.cli.script_exec import load
+    from agentloom.cli.script_run import Program
+
     entry = cast("dict[str, Any]", cast("dict[str, Any]", recording.payload("code"))["entry"])
     given = cast("dict[str, Any]", decode(recording.payload("input"), TYPES))
     effects = {call.name: call.effect for call in recording.calls if call.type == "tool" and call.effect}

@@ -65,6 +65,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _REQUIRED = {
     kind: [(name, _TYPES[wanted]) for name, wanted in fields.items()] for kind, fields in _FIELDS.items()
 }
+# The same for kinds whose fields each have one type: what most entries are checked with.
+_SIMPLE = {
+    kind: [(name, allowed[0]) for name, allowed in fields]
+    for kind, fields in _REQUIRED.items()
+    if all(len(allowed) == 1 for _, allowed in fields)
+}
 KINDS = frozenset(_FIELDS)
 # Fields of these names are blob ids wherever they stand.
 _BLOB_FIELDS = frozenset(
@@ -103,12 +109,18 @@ class Broken(Exception):
 
 def check_fields(entry: Entry, kind: str) -> bool:
     """Whether ``kind`` is known here; raises ``Broken`` when a field that it needs is missing or of another type."""
-    required = _REQUIRED.get(kind)
-    if required is None:
-        return False
-    for name, allowed in required:
-        if type(entry.get(name, ...)) not in allowed:
-            raise Broken("entry.field", f"a {kind} entry needs {name} ({allowed[0].__name__})")
+    simple = _SIMPLE.get(kind)
+    if simple is None:
+        required = _REQUIRED.get(kind)
+        if required is None:
+            return False
+        for name, allowed in required:
+            if type(entry.get(name, ...)) not in allowed:
+                raise Broken("entry.field", f"a {kind} entry needs {name} ({allowed[0].__name__})")
+    else:
+        for name, wanted in simple:
+            if type(entry.get(name)) is not wanted:  # None, where it is missing, is of no wanted type
+                raise Broken("entry.field", f"a {kind} entry needs {name} ({wanted.__name__})")
     for name in _BLOB_FIELDS.intersection(entry):
         value = entry[name]
         if type(value) is not str or HEX64.fullmatch(value) is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import re
 from typing import Any
 
@@ -76,7 +77,7 @@ def read_blob(line: bytes) -> tuple[str, str, bytes]:
     blob, form = name.decode(), form_name.decode()
     if form != "json":
         covered = _decoded(covered, form)
-    if blob_id(bytes.fromhex(salt.decode()), form, covered) != blob:
+    if blob_id(binascii.unhexlify(salt), form, covered) != blob:
         raise Broken("blob.id", f"the data is not that of blob {blob[:12]}", integrity=True)
     return blob, form, covered
 

@@ -77,14 +77,22 @@ def scan(data: bytes) -> Scan:
         return found
     position, number = 0, 0
     size = len(data)
+    returns = b"\r" in data
+    find = data.find
     try:
         while position < size:
             number += 1
-            end = data.find(b"\n", position)
+            end = find(b"\n", position)
             if end < 0:
                 found.torn = size - position
                 break
-            _line(found, data[position:end], number, position)
+            line = data[position:end]
+            if returns:
+                _refuse_return(line)
+            if line.startswith(BLOB_START):
+                _blob(found, line, number, position)
+            else:
+                _entry(found, line, number, position)
             position = end + 1
     except Broken as error:
         if number > 1 and data.find(b"\n", position) == size - 1 and b"\x00" in data[position:]:
@@ -98,16 +106,20 @@ def scan(data: bytes) -> Scan:
     return found
 
 
-def _line(found: Scan, line: bytes, number: int, offset: int) -> None:
+def _refuse_return(line: bytes) -> None:
     if b"\r" in line:
         raise Broken("line.cr", "a carriage return; lines end in a line feed alone")
-    if line.startswith(BLOB_START):
-        blob, form, covered = read_blob(line)
-        if blob in found.blobs:
-            raise Broken("blob.duplicate", f"blob {blob[:12]} stands in the file twice")
-        found.blobs[blob] = (form, covered)
-        found.blob_lines.append((blob, number, offset, len(found.entries)))
-        return
+
+
+def _blob(found: Scan, line: bytes, number: int, offset: int) -> None:
+    blob, form, covered = read_blob(line)
+    if blob in found.blobs:
+        raise Broken("blob.duplicate", f"blob {blob[:12]} stands in the file twice")
+    found.blobs[blob] = (form, covered)
+    found.blob_lines.append((blob, number, offset, len(found.entries)))
+
+
+def _entry(found: Scan, line: bytes, number: int, offset: int) -> None:
     if not line.startswith(ENTRY_START):
         raise Broken("line.kind", "neither an entry nor a blob line")
     entry = read_entry(line)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
 from agentloom.format.journal import Entry, Journal
 from agentloom.format.values import Tree
-from agentloom.replay.cause import CodeFacts
-from agentloom.replay.code import ModuleSource
+
+if TYPE_CHECKING:
+    from agentloom.replay.cause import CodeFacts
+    from agentloom.replay.code import ModuleSource
 
 __all__ = ["RecordedCall", "Recording", "Step"]
 
@@ -186,7 +188,7 @@ class Recording:
         try:
             code, env = self.payload("code"), self.payload("env")
         except PayloadMissing:
-            return CodeFacts()
+            code = env = None
         return facts_of(code, env)
 
     def replayable(self) -> None:
@@ -208,6 +210,9 @@ class Recording:
 
 def facts_of(code: Tree, env: Tree) -> CodeFacts:
     """``CodeFacts`` from the trees of a start entry's ``code`` and ``env`` payloads."""
+    from agentloom.replay.cause import CodeFacts
+    from agentloom.replay.code import ModuleSource
+
     code_map = code if isinstance(code, dict) else {}
     env_map = env if isinstance(env, dict) else {}
     modules: dict[str, ModuleSource] = {}
