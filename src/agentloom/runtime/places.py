@@ -32,19 +32,24 @@ def _is_library(filename: str) -> bool:
 
 
 class Places:
-    """Finds and names the frames of the agent's own code. Cheap: each code object is classified once."""
+    """Finds and names the frames of the agent's own code. Cheap: each code object is classified once.
 
-    __slots__ = ("_edges", "_names", "root")
+    Code objects are told apart by identity: equal ones of two files are two, and hashing one looks at all of it.
+    """
+
+    __slots__ = ("_codes", "_edges", "_names", "_texts", "root")
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
-        self._names: dict[CodeType, str | None] = {}
-        self._edges: set[CodeType] = set()
+        self._names: dict[int, str | None] = {}  # id of a code object -> name
+        self._codes: list[CodeType] = []  # keeps them alive, and so their ids
+        self._edges: set[int] = set()
+        self._texts: dict[tuple[int, int], str] = {}  # id of a code object, instruction -> place
 
     def name(self, code: CodeType) -> str | None:
         """The file of ``code`` relative to the root (its base name when outside), or None for library code."""
         try:
-            return self._names[code]
+            return self._names[id(code)]
         except KeyError:
             filename = code.co_filename
             name: str | None = None
@@ -53,26 +58,38 @@ class Places:
                 name = os.path.relpath(filename, self.root) if inside else os.path.basename(filename)
                 name = name.replace(os.sep, "/")
             elif (filename, code.co_name) in _EDGES:
-                self._edges.add(code)
-            self._names[code] = name
+                self._edges.add(id(code))
+            self._codes.append(code)
+            self._names[id(code)] = name
             return name
 
     def hide(self, code: CodeType) -> None:
         """Pass over frames of ``code`` from now on: it stands in for something else."""
-        self._names[code] = None
+        self._codes.append(code)
+        self._names[id(code)] = None
 
     def caller(self) -> str:
         """``file:line function`` of the innermost frame of the agent's own code, or ``?`` when there is none
         between here and the start of the run (or of the task: a tool that is a task's whole work)."""
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect is slow
+        known = self._names
         while frame is not None:
-            name = self.name(frame.f_code)
+            code = frame.f_code
+            here = id(code)
+            name = known[here] if here in known else self.name(code)
             if name is not None:
-                return f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
-            if frame.f_code in self._edges:
+                return self._text(name, frame)
+            if here in self._edges:
                 break
             frame = frame.f_back
         return "?"
+
+    def _text(self, name: str, frame: FrameType) -> str:
+        at = (id(frame.f_code), frame.f_lasti)  # a frame's line is found by reading through a table
+        text = self._texts.get(at)
+        if text is None:
+            text = self._texts[at] = f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+        return text
 
 
 def place_of(function: object, places: Places) -> str:
