@@ -8,13 +8,14 @@ would ask how to be pickled: that runs code of the value's class, so it is refus
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-__all__ = ["Marks", "mark"]
+__all__ = ["Marks", "mark", "marker"]
 
 _PROTOCOL = 3  # the last one that writes no frames around the bytes
 _PART_BYTES = 1 << 16  # small enough for the processor's cache, where each part is written and compared
-_PIECES = 8  # pieces that are marked again as one
+_PIECES = 12  # pieces that are marked again as one
 
 
 class _Foreign(Exception):
@@ -30,27 +31,40 @@ class _Pickler(pickle.Pickler):
         raise _Foreign
 
 
-def mark(items: list[Any]) -> bytes | None:
-    """The mark of ``items``; None when they hold a value that has none (another type, a cycle, very deep)."""
+def marker() -> Callable[[list[Any]], bytes | None]:
+    """A function that gives the mark of a list; None where it holds a value that has none (another type, a cycle, very
+    deep). One that is used again is quicker than a new one. Not for two threads at once."""
     parts: list[bytes] = []
     sink: Any = _Sink()
     sink.write = parts.append
     pickler = _Pickler(sink, _PROTOCOL)
     pickler.fast = True
-    try:
-        pickler.dump(items)
-    except (_Foreign, ValueError, RecursionError):
-        return None
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    dump = pickler.dump
+
+    def mark_of(items: list[Any]) -> bytes | None:
+        parts.clear()
+        try:
+            dump(items)
+        except (_Foreign, ValueError, RecursionError):
+            return None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    return mark_of
+
+
+def mark(items: list[Any]) -> bytes | None:
+    """The mark of ``items`` (see ``marker``)."""
+    return marker()(items)
 
 
 class Marks:
     """The marks of a list that grows: parts of some size, and small pieces after them that were added since."""
 
-    __slots__ = ("_count", "_parts", "_pieces")
+    __slots__ = ("_count", "_mark", "_parts", "_pieces")
 
     def __init__(self, items: list[Any]) -> None:
         """``items`` are plain (``encoding.plain_copy``)."""
+        self._mark = marker()
         self._parts: list[tuple[int, int, bytes | None]] = []  # first item, the item after the last, mark
         self._pieces = 0
         self._count = 0
@@ -60,7 +74,8 @@ class Marks:
         """Whether ``items`` begins with the whole list."""
         # From the end: that is where most lists that are others differ.
         return all(
-            data is not None and mark(items[start:end]) == data for start, end, data in reversed(self._parts)
+            data is not None and self._mark(items[start:end]) == data
+            for start, end, data in reversed(self._parts)
         )
 
     def extend(self, items: list[Any]) -> None:
@@ -70,7 +85,7 @@ class Marks:
         self._pieces += 1
         if self._pieces == _PIECES:
             start = self._joined(start)
-        self._parts.append((start, end, mark(items[start:])))
+        self._parts.append((start, end, self._mark(items[start:])))
 
     def _joined(self, start: int) -> int:
         """Where the pieces begin, which are left out: they become a part, with the part before while it is small."""
