@@ -179,13 +179,11 @@ def test_a_call_left_out_of_a_permutation_is_missing(scenario: Scenario, waits: 
     name = "search" if waits else "find"
     body = f'return [{waits}{name}(q) for q in ("a", "b", "c", "d")]'
     _agent(scenario, body, prelude=SEARCH, is_async=bool(waits))
-    for now, first in (('("c", "a", "x")', 2), ('("c", "a", "d")', 2), ('("b", "c")', 1)):
-        scenario.edit(('("a", "b", "c", "d")', now))
-        _, data = scenario.diverged()
-        assert (data["class"], data["call"]["index"]) == ("missing", first)
-        assert "more recorded" not in data["message"]
-        assert data["counts"]["exact"] == 0
-        scenario.edit((now, '("a", "b", "c", "d")'))
+    scenario.edit(('("a", "b", "c", "d")', '("c", "a", "x")'))  # more of them in tests/replay/test_shuffle.py
+    _, data = scenario.diverged()
+    assert (data["class"], data["call"]["index"]) == ("missing", 2)
+    assert "more recorded" not in data["message"]
+    assert data["counts"]["exact"] == 0
 
 
 def test_an_output_that_differs_is_output(scenario: Scenario) -> None:

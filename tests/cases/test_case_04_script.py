@@ -1,5 +1,6 @@
-"""Case 4 through the command line: a script with the unmodified SDK asks for every chat completion of the corpus; plain
-Python, ``agentloom run`` and ``agentloom replay`` print the same, with the server stopped and another hash seed."""
+"""Case 4 through the command line: a script with the unmodified SDK asks for every chat completion of the corpus, streams
+also async. Plain Python, ``agentloom run`` and ``agentloom replay`` print the same, with the server stopped and another
+hash seed."""
 
 from __future__ import annotations
 
@@ -30,13 +31,10 @@ def blocking(client, request, streamed):
     except Exception as error:
         parts.append(f"{type(error).__name__} {error} {getattr(error, 'body', None)}")
     return parts
-async def awaited(client, request, streamed):
+async def awaited(client, request):
     parts = []
     try:
-        made = await client.chat.completions.create(**request, stream=streamed)
-        if not streamed:
-            return [type(made).__name__ + text(made)]
-        async for part in made:
+        async for part in await client.chat.completions.create(**request, stream=True):
             parts.append(type(part).__name__ + text(part))
     except Exception as error:
         parts.append(f"{type(error).__name__} {error} {getattr(error, 'body', None)}")
@@ -49,7 +47,8 @@ with openai.OpenAI(max_retries=0) as client:
 async def main():
     async with openai.AsyncOpenAI(max_retries=0) as client:
         for number, (request, streamed) in enumerate(asked):
-            tell(number, await awaited(client, request, streamed))
+            if streamed:
+                tell(number, await awaited(client, request))
 asyncio.run(main())
 """
 
@@ -60,22 +59,23 @@ def test_every_chat_completion_of_the_corpus(scenario: Scenario) -> None:
     path = scenario.write(SCRIPT)
     asked = scenario.folder / "asked.json"
     asked.write_text(json.dumps([[one.request(), one.streamed] for one in every]), encoding="utf-8")
-    replies = [one.raw() for one in every] * 2
+    replies = [one.raw() for one in every] + [one.raw() for one in every if one.streamed]
+    count = len(replies)
     with FakeProvider(replies) as provider:
         bare = subprocess.run(
             [sys.executable, str(path), str(asked)],
             capture_output=True, text=True, check=True, timeout=60, env=clean() | provider.env(),
         )  # fmt: skip
-    assert bare.stdout.count("\n") == 2 * len(every)
+    assert bare.stdout.count("\n") == count
     with FakeProvider(replies) as provider:
         done = scenario.call("run", str(path), "--", str(asked), env=provider.env())
-        assert provider.count == 2 * len(every)
+        assert provider.count == count
     assert done.out == bare.stdout
-    assert f"{2 * len(every)} calls: {2 * len(every)} model" in done.err
+    assert f"{count} calls: {count} model" in done.err
     again = scenario.replay(env={"PYTHONHASHSEED": "5", "TZ": "Asia/Tokyo", "LC_ALL": "C"})
     assert again.code == 0, again.all[-2000:]
     assert again.out.startswith(done.out)
-    assert f"IDENTICAL  {2 * len(every)}/{2 * len(every)} calls" in again.out
+    assert f"IDENTICAL  {count}/{count} calls" in again.out
     file = Path(scenario.folder / "run.loom")
     assert scenario.call("export", "last", "-o", str(file)).code == 0
     assert scenario.call("verify", str(file)).code == 0

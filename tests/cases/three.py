@@ -42,10 +42,21 @@ def three_times(program: Program, *answers: Sent) -> Trace:
     report = trace.replay(check=False)
     assert report.verdict == "identical", str(report)
     assert len(again) == 2
-    assert again[0] == bare
-    assert again[1] == bare
+    for number, got in enumerate(again):
+        assert got == bare, f"{('recorded', 'replayed')[number]}: {_first_difference(bare, got)}"
     assert trace.output == bare
     return trace
+
+
+def _first_difference(bare: Any, now: Any, at: str = "") -> str:
+    """Where two outputs part, for the message of a failed test."""
+    if type(bare) is type(now) and isinstance(bare, dict) and list(bare) == list(now):
+        pairs = [(f"{at}.{name}", bare[name], now[name]) for name in bare]
+    elif isinstance(bare, list) and isinstance(now, list) and len(bare) == len(now):
+        pairs = [(f"{at}[{number}]", bare[number], now[number]) for number in range(len(bare))]
+    else:
+        return f"{at}: {str(bare)[:300]} now {str(now)[:300]}"
+    return next(_first_difference(old, new, where) for where, old, new in pairs if old != new)
 
 
 # Making one takes ten times as long as a request.
