@@ -12,7 +12,9 @@ from benchmarks.agent import workload
 
 
 class Backend:
-    """Answers model calls with workload W's model."""
+    """Answers model calls with workload W's model. It only reads, as the backend that performs real calls does."""
+
+    reads_only = True
 
     def complete_sync(self, request: Mapping[str, Any]) -> dict[str, Any]:
         message = workload.model(request["messages"])

@@ -15,6 +15,7 @@ import pytest
 
 import agentloom
 from agentloom import agent, sync
+from agentloom.format.captures import Captures
 from agentloom.format.digests import request_key
 from agentloom.format.encoding import encode
 from agentloom.runtime.profiles import split
@@ -109,3 +110,19 @@ def test_any_history_is_written_and_keyed_as_it_was(seed: int) -> None:
         profile = str(entry["profile"])
         fields = encode(dict(split(profile, call.request).key), TYPES)
         assert entry["key"] == request_key(nonce, profile, {"type": "model", "name": "m", "fields": fields})
+
+
+def test_who_only_reads_gets_the_list_and_who_does_not_gets_copies() -> None:
+    captures = Captures(TYPES)
+    history: list[Any] = [{"role": "user", "content": "hello"}]
+    _, grown = captures.capture({"messages": history}, "s")
+    read = grown["messages"].lend(read_only=True)
+    lent = grown["messages"].lend()
+    assert read == lent == history
+    assert read[0] is not history[0]
+    assert lent[0] is not read[0]
+    read.clear()
+    lent[0]["content"] = "changed"
+    history.append({"role": "user", "content": "more"})
+    _, grown = captures.capture({"messages": history}, "s")
+    assert grown["messages"].lend() == grown["messages"].lend(read_only=True) == history

@@ -45,6 +45,9 @@ _APIS: dict[str, _Api] = {"openai": models_openai, "anthropic": models_anthropic
 class ModelBackend:
     """Performs model calls. Safe to use from several threads and event loops at once."""
 
+    reads_only = True
+    """Requests are read, never changed (``agentloom.runtime.models.ModelBackend``)."""
+
     async def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Perform ``request`` and give the whole answer. ModelError (``kind``) or ProviderError."""
         route = await _find(request)

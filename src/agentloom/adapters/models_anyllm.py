@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agentloom.adapters import models_openai
 from agentloom.adapters.models_errors import broken_stream, malformed, translate
 from agentloom.errors import ModelError
+from agentloom.runtime.assembly import copy_tree
 
 if TYPE_CHECKING:
     from agentloom.adapters.models_route import Route
@@ -132,7 +133,8 @@ def _client(request: Mapping[str, Any], route: Route) -> Any:
 
 def _arguments(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:
     local = models_openai.LOCAL_FIELDS - _LOCAL - {"extra_headers", "extra_body", "extra_query"}
-    arguments = {name: value for name, value in request.items() if name not in local}
+    # Copies: what the library and the SDKs below it do to them is theirs.
+    arguments = {name: copy_tree(value) for name, value in request.items() if name not in local}
     arguments.update(model=route.model, stream=stream)
     if stream and "stream_options" not in request and _speaks_openai(route.provider):
         arguments["stream_options"] = {"include_usage": True}

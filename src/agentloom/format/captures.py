@@ -46,10 +46,13 @@ class Grown:
         self.marks = marks
         self._lent: list[Any] = [] if base is None else base._lent
 
-    def lend(self) -> list[Any]:
+    def lend(self, *, read_only: bool = False) -> list[Any]:
         """The list for whoever performs the call: what is done to it changes nothing that is written, and no list
-        lent later. Its items are lent again with the next list as long as they are what they were."""
+        lent later. Its items are lent again with the next list as long as they are what they were. ``read_only``:
+        nothing is done to it but to the list itself."""
         lent, items = self._lent, self.items
+        if read_only:
+            return items.copy()
         count = min(len(lent), len(items))
         if not _equal(lent[:count], items[:count]):
             lent.clear()

@@ -12,7 +12,7 @@ from agentloom.errors import NotSupported
 from agentloom.format.values import decode
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.memory import memory_backend
-from agentloom.runtime.models import backend
+from agentloom.runtime.models import ModelBackend, backend
 from agentloom.runtime.profiles import plain_url, with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import require
@@ -33,12 +33,15 @@ __all__ = [
 ]
 
 
-def _request(call: Call) -> dict[str, Any]:
-    """A fresh copy of a call's request as written, with the secrets put back that were not written."""
+def _request(call: Call, *, read_only: bool = False) -> dict[str, Any]:
+    """A fresh copy of a call's request as written, with the secrets put back that were not written. ``read_only``: for
+    somebody who changes nothing in it; then the items of histories need not be copied."""
     grown = call.grown
     if grown:
         rest = decode({name: tree for name, tree in call.tree.items() if name not in grown}, TYPES)
-        recorded = {name: grown[name].lend() if name in grown else rest[name] for name in call.tree}
+        recorded = {
+            name: grown[name].lend(read_only=read_only) if name in grown else rest[name] for name in call.tree
+        }
     else:
         recorded = cast("dict[str, Any]", decode(call.tree, TYPES))
     return with_secrets(call.spec.profile, call.spec.request, recorded)
@@ -63,20 +66,28 @@ def model_spec(name: str, messages: Sequence[Mapping[str, Any]] | str, params: M
     )
 
 
+def _asked(performer: ModelBackend, call: Call) -> dict[str, Any]:
+    return _request(call, read_only=getattr(performer, "reads_only", False) is True)
+
+
 async def perform_model(call: Call) -> object:
-    return await backend().complete(_request(call))
+    performer = backend()
+    return await performer.complete(_asked(performer, call))
 
 
 def perform_model_sync(call: Call) -> object:
-    return backend().complete_sync(_request(call))
+    performer = backend()
+    return performer.complete_sync(_asked(performer, call))
 
 
 def perform_model_stream(call: Call) -> AsyncIterator[object]:
-    return backend().stream(_request(call))
+    performer = backend()
+    return performer.stream(_asked(performer, call))
 
 
 def perform_model_stream_sync(call: Call) -> Iterator[object]:
-    return backend().stream_sync(_request(call))
+    performer = backend()
+    return performer.stream_sync(_asked(performer, call))
 
 
 # -- http ----------------------------------------------------------------------------------------------------------

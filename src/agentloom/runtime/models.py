@@ -17,7 +17,11 @@ _VARIABLE = "AGENTLOOM_MODEL_BACKEND"
 
 class ModelBackend(Protocol):
     """Performs model calls. ``request`` is exactly what was recorded; answers and deltas are plain mappings
-    (``agentloom.runtime.answers``)."""
+    (``agentloom.runtime.answers``).
+
+    A backend that changes nothing in the requests, nor hands their parts to somebody who might, may say so with an
+    attribute ``reads_only = True``: then long histories are not copied for it.
+    """
 
     async def complete(self, request: Mapping[str, Any]) -> dict[str, Any]: ...
     def complete_sync(self, request: Mapping[str, Any]) -> dict[str, Any]: ...
