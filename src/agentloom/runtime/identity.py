@@ -51,7 +51,7 @@ def own_modules(root: str, module: str, file: str | None) -> dict[str, Tree]:
         path = getattr(loaded, "__file__", None)
         if not isinstance(path, str) or not path.endswith(".py"):
             continue
-        path = os.path.abspath(path)
+        path = _normal(path) if os.path.isabs(path) else os.path.abspath(path)
         if path.startswith(prefix) and not _installed(path) and _belongs(path, file, root):
             _keep(found, name, path, root)
     if file is not None and module not in found and os.path.isfile(file):
@@ -73,6 +73,11 @@ def _belongs(path: str, file: str | None, root: str) -> bool:
         return os.path.dirname(path) == root
     home = os.path.dirname(file)
     return path.startswith(os.path.join(home, "")) or os.path.dirname(path) == root
+
+
+@functools.lru_cache(maxsize=4096)
+def _normal(path: str) -> str:
+    return os.path.normpath(path)
 
 
 @functools.lru_cache(maxsize=4096)
