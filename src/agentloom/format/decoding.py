@@ -14,6 +14,7 @@ from agentloom.format.encoding import TAG_LIKE
 from agentloom.format.failures import decode_error
 from agentloom.format.guards import is_list, is_map, tag_of
 from agentloom.format.scalars import UNPACK, unpack_bytes
+from agentloom.format.small import small_copy
 
 __all__ = ["decode"]
 
@@ -30,6 +31,9 @@ def decode(tree: Tree, types: Types | None = None) -> Any:
     kind = type(tree)
     if kind is not dict and kind is not list:
         return tree
+    small = small_copy(tree)
+    if small is not None:
+        return small
     try:
         data = orjson.dumps(tree)
     except TypeError:  # deeper than orjson writes

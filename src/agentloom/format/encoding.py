@@ -19,6 +19,7 @@ from agentloom.format.declared import Types, how_of, type_name
 from agentloom.format.guards import class_of, is_container
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
+from agentloom.format.small import small_copy
 
 __all__ = ["TAG_LIKE", "Path", "encode", "encode_apart", "path_of", "plain_copy"]
 
@@ -64,6 +65,9 @@ def _encode_plain(value: Any) -> Any:
         return value
     if not is_container(value):
         return _NOT_PLAIN
+    small = small_copy(value)
+    if small is not None:
+        return small
     try:
         data = orjson.dumps(value, option=EXACT)
         marshal.dumps(value, 2)

@@ -25,6 +25,7 @@ class Keys:
 
     def __init__(self, nonce: bytes) -> None:
         secret = nonce.ljust(_BLOCK, b"\x00")
+        self._texts: dict[str, bytes] = {}
         self._inner = hashlib.sha256(secret.translate(_INNER))
         self._outer = hashlib.sha256(secret.translate(_OUTER))
 
@@ -47,13 +48,19 @@ class Keys:
             if history is None:
                 some[field] = fields[field]
                 continue
-            before = (*before, b"%b%b%b%b:[" % (literal, *_among(some, comma), canonical(field)))
+            before = (*before, b"%b%b%b%b:[" % (literal, *_among(some, comma), self._text(field)))
             hashed = _after(history, before, hashed)
             before = (*before, history)
             literal, comma, some = b"]", b",", {}
         rest = _among(some, comma)[0]
-        hashed.update(b"%b%b},%b" % (literal, rest, canonical({"name": name, "type": kind})[1:]))
+        hashed.update(b'%b%b},"name":%b,"type":%b}' % (literal, rest, self._text(name), self._text(kind)))
         return self._sealed(hashed)
+
+    def _text(self, name: str) -> bytes:
+        text = self._texts.get(name)
+        if text is None:
+            text = self._texts[name] = canonical(name)
+        return text
 
     def _sealed(self, hashed: Hash) -> str:
         outer = self._outer.copy()

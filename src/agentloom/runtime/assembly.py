@@ -48,7 +48,10 @@ _APPENDED = ("content", "reasoning", "refusal")
 def copy_tree(tree: Any) -> Any:
     """A deep copy of plain JSON data."""
     if isinstance(tree, dict):
-        return {key: copy_tree(value) for key, value in cast("dict[str, Any]", tree).items()}
+        return {
+            key: value if type(value) is str else copy_tree(value)
+            for key, value in cast("dict[str, Any]", tree).items()
+        }
     if isinstance(tree, list):
         return [copy_tree(item) for item in cast("list[Any]", tree)]  # type: ignore[redundant-cast]
     return tree

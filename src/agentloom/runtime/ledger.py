@@ -78,7 +78,8 @@ class TraceLedger:
         self._append(line + pending)
 
     def request(self, call: Call) -> None:
-        self._settle()
+        if self._chunks:
+            self._settle()
         spec = call.spec
         fields: dict[str, Tree] = {
             "call": call.id,
@@ -109,7 +110,8 @@ class TraceLedger:
         usage: Mapping[str, Tree] | None,
         dur: int | None,
     ) -> None:
-        self._settle()
+        if self._chunks:
+            self._settle()
         fields: dict[str, Tree] = {"call": call.id}
         if d is not None:
             fields["d"] = d
@@ -133,11 +135,13 @@ class TraceLedger:
         held[2].append(tree)
 
     def event(self, kind: str, d: int, vt: int) -> None:
-        self._settle()
+        if self._chunks:
+            self._settle()
         self._emit(kind, {"d": d, "vt": vt})
 
     def state(self, call: str, name: str, key: str, tree: Tree, reads: tuple[str, ...], src: str) -> None:
-        self._settle()
+        if self._chunks:
+            self._settle()
         self._emit(
             "state",
             {
@@ -151,7 +155,8 @@ class TraceLedger:
         )
 
     def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None:
-        self._settle()
+        if self._chunks:
+            self._settle()
         fields: dict[str, Tree] = {}
         if call is not None:
             fields["call"] = call
@@ -162,7 +167,8 @@ class TraceLedger:
         self._emit(kind, fields)
 
     def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:
-        self._settle()
+        if self._chunks:
+            self._settle()
         name = "err" if status == "failed" else "val"
         self._emit("end", {"status": status, name: self._blobs.put(tree), "totals": dict(totals)})
 

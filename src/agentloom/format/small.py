@@ -1,0 +1,43 @@
+"""Small mappings of plain leaves, as most arguments of tools are: copied in less time than a serialiser takes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from agentloom.format.limits import INT_MAX, INT_MIN
+
+__all__ = ["small_copy"]
+
+_FIELDS = 8
+_LEVELS = 3
+
+
+def small_copy(value: Any, levels: int = _LEVELS) -> dict[str, Any] | None:
+    """A copy of a small mapping whose leaves are ASCII texts, integers of 64 bits, booleans and None; None for all
+    others.
+
+    What comes back is both the tree of ``value`` and, for a tree, its value: nothing in it is or looks like a tag.
+    """
+    if type(value) is not dict or len(value) > _FIELDS or not levels:
+        return None
+    copy: dict[str, Any] = {}
+    for key, item in cast("dict[Any, Any]", value).items():
+        if type(key) is not str or key[:1] == "$" or not key.isascii():
+            return None
+        kind = type(item)
+        if kind is str:
+            if not item.isascii():
+                return None
+        elif kind is int:
+            if not INT_MIN <= item <= INT_MAX:
+                return None
+        elif kind is dict:
+            inner = small_copy(item, levels - 1)
+            if inner is None:
+                return None
+            copy[key] = inner
+            continue
+        elif kind is not bool and item is not None:
+            return None
+        copy[key] = item
+    return copy
