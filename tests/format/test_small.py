@@ -35,6 +35,7 @@ class _Fields(dict[str, Any]):
 )
 def test_a_small_mapping_is_copied_at_every_level(value: dict[str, Any]) -> None:
     copy = small_copy(value)
+    assert copy is not None
     assert copy == value
     assert copy is not value
     assert all(copy[name] is not item for name, item in value.items() if type(item) is dict)

@@ -1,0 +1,42 @@
+"""What the benchmarks hold: bounds, past which they fail, and targets that are not met yet, which they print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["BOUNDS", "TARGETS", "beside", "failed"]
+
+BOUNDS: dict[str, float] = {
+    # The file of workload W at N = 100: bytes, and its growth for four times the turns.
+    "raw_bytes": 400_000,
+    "zst_bytes": 110_000,
+    "growth": 4.2,
+    # Processor time a call, in times of floor A at the same N.
+    "async replay at N=100": 4.0,
+    "sync record at N=400": 1.5,
+    "sync replay at N=400": 1.5,
+    "async replay at N=400": 2.5,
+    # Milliseconds.
+    "import": 150,
+    "one call": 2.0,
+    "cold replay": 1000,
+}
+TARGETS: dict[str, float] = {
+    "sync record at N=100": 3.0,
+    "async record at N=100": 3.0,
+    "sync replay at N=100": 2.0,
+    "async record at N=400": 1.5,
+}
+"""Wanted, and not reached with a margin on every machine."""
+
+
+def failed(found: Mapping[str, float]) -> list[str]:
+    """The names of the bounds that ``found`` passes."""
+    return [name for name, bound in BOUNDS.items() if name in found and found[name] > bound]
+
+
+def beside(name: str) -> str:
+    """What to print beside a number: its bound, or the target that it has not reached."""
+    if name in BOUNDS:
+        return f"(bound {BOUNDS[name]:,})"
+    return f"(target {TARGETS[name]:,})" if name in TARGETS else ""
