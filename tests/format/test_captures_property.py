@@ -78,7 +78,7 @@ def edit(history: list[Any], change: tuple[Any, ...]) -> list[Any]:
     else:
         item = history[rest[0] % len(history)]
         if isinstance(item, dict):
-            fields = cast("dict[Any, Any]", item)
+            fields = cast("dict[Any, Any]", item)  # type: ignore[redundant-cast]
             fields[min(map(str, fields), default="new")] = copy.deepcopy(rest[1])
     return history
 
