@@ -21,7 +21,8 @@ def small_copy(value: Any, levels: int = _LEVELS) -> dict[str, Any] | None:
     if type(value) is not dict or len(value) > _FIELDS or not levels:
         return None
     copy: dict[str, Any] = {}
-    for key, item in cast("dict[Any, Any]", value).items():
+    fields = cast("dict[Any, Any]", value)  # type: ignore[redundant-cast]
+    for key, item in fields.items():
         if type(key) is not str or key[:1] == "$" or not key.isascii():
             return None
         kind = type(item)
