@@ -18,14 +18,16 @@ def small_copy(value: Any, levels: int = _LEVELS) -> dict[str, Any] | None:
 
     What comes back is both the tree of ``value`` and, for a tree, its value: nothing in it is or looks like a tag.
     """
-    if type(value) is not dict or len(value) > _FIELDS or not levels:
+    if type(value) is not dict:
+        return None
+    fields: dict[Any, Any] = cast(Any, value)
+    if len(fields) > _FIELDS or not levels:
         return None
     copy: dict[str, Any] = {}
-    fields = cast("dict[Any, Any]", value)  # type: ignore[redundant-cast]
     for key, item in fields.items():
         if type(key) is not str or key[:1] == "$" or not key.isascii():
             return None
-        kind = type(item)
+        kind: type[Any] = type(item)
         if kind is str:
             if not item.isascii():
                 return None
