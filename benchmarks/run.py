@@ -1,6 +1,6 @@
 """Workload W beside floor A, file sizes, and what a start costs.
 
-    python -m benchmarks.run [--turns 100] [--rounds 7] [--long 400] [--quick] [--json]
+    python -m benchmarks.run [--turns 100] [--rounds 7] [--long 400] [--quick] [--ratios] [--json]
 
 Fails (exit code 1) past the bounds of ``benchmarks/bounds.py``, and where a request is not rebuilt byte for byte.
 """
@@ -26,7 +26,7 @@ _LONG_ROUNDS = 3
 
 def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Everything that was asked for, measured: the parts, and what is past its bound."""
-    start = {} if options.quick else startup.measure(folder)
+    start = {} if options.quick or options.ratios else startup.measure(folder)
     short = ratios.measure(options.turns, options.rounds, folder)
     long = None if options.quick else ratios.measure(options.long, _LONG_ROUNDS, folder)
     size = sizes.measure(options.turns, folder)
@@ -71,6 +71,11 @@ def main() -> int:
     parser.add_argument("--long", type=int, default=400, help="turns of the long runs")
     parser.add_argument(
         "--quick", action="store_true", help="leave out the long runs and what starts processes"
+    )
+    parser.add_argument(
+        "--ratios",
+        action="store_true",
+        help="leave out what is bounded in milliseconds: another machine, another clock",
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
