@@ -1,4 +1,4 @@
-"""Case 4, through the commands: the corpus is served to an SDK script under `run`, and `replay` compares it."""
+"""Case 4 through the commands: a script with the unmodified SDK asks for every chat completion of the corpus, streams
 also async. Plain Python, ``agentloom run`` and ``agentloom replay`` print the same, with the server stopped and another
 hash seed."""
 
