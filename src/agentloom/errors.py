@@ -4,9 +4,10 @@
 
     Exception
     └── LoomError                      everything agentloom raises on purpose
-        ├── FormatError                bytes that are not a valid trace (code, line, offset)
-        │   └── UnsupportedVersion     a newer major version, or a must-understand extension
-        ├── IntegrityError             the chain, a blob or a head does not hold (code, line, offset)
+        ├── TraceError                 damage in a trace (code, line, offset)
+        │   ├── FormatError            bytes that are not a valid trace
+        │   │   └── UnsupportedVersion a newer major version, or a must-understand extension
+        │   └── IntegrityError         the chain, a blob or a head does not hold
         ├── ValueRefused               a value that cannot be kept exactly (path, type, remedy)
         ├── StoreError                 the store cannot read or write (path, reason)
         │   ├── RunNotFound            no run of that id, prefix, tag or file
@@ -59,6 +60,7 @@ __all__ = [
     "StoreFailed",
     "Suspend",
     "TargetError",
+    "TraceError",
     "UnrecordedEffect",
     "UnsupportedVersion",
     "ValueRefused",
@@ -82,8 +84,9 @@ class LoomError(Exception):
         return f"{self.message}\n  next: {self.hint}" if self.hint else self.message
 
 
-class FormatError(LoomError):
-    """Bytes that are not a valid trace. ``code`` is a code of the specification's error table."""
+class TraceError(LoomError):
+    """Bytes that are not a whole, unchanged trace. ``code`` is a code of the specification's error table;
+    ``line`` (from 1) and ``offset`` (bytes) are the place of the fault, where it has one."""
 
     def __init__(
         self,
@@ -104,34 +107,18 @@ class FormatError(LoomError):
         self.code = code
         self.line = line
         self.offset = offset
+
+
+class FormatError(TraceError):
+    """Bytes that are not a valid trace."""
 
 
 class UnsupportedVersion(FormatError):
     """The trace needs a newer agentloom: a newer major version, or an extension it must understand."""
 
 
-class IntegrityError(LoomError):
-    """The chain, a blob or a head does not hold. ``code`` as in the specification's error table."""
-
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        line: int | None = None,
-        offset: int | None = None,
-        hint: str | None = None,
-        **fields: Any,
-    ) -> None:
-        where = (
-            "" if line is None else f" (line {line}" + ("" if offset is None else f", byte {offset}") + ")"
-        )
-        super().__init__(
-            f"{message}{where} [{code}]", hint=hint, code=code, line=line, offset=offset, **fields
-        )
-        self.code = code
-        self.line = line
-        self.offset = offset
+class IntegrityError(TraceError):
+    """The chain, a blob or a head does not hold."""
 
 
 class ValueRefused(LoomError):

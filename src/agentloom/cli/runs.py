@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentloom.cli.options import Settings
-from agentloom.errors import FormatError, IntegrityError, LoomError
+from agentloom.errors import LoomError, TraceError
 from agentloom.format.journal import Journal
 from agentloom.store import Query, read_file
 
@@ -49,7 +49,7 @@ class Found:
             return Journal.parse(self.data, strict=strict)
 
 
-def named(error: FormatError | IntegrityError, what: str) -> FormatError | IntegrityError:
+def named(error: TraceError, what: str) -> TraceError:
     """What is wrong with a trace, with the trace's name in the message and something to do."""
     if not error.message.startswith(what):
         error.message = f"{what}: {error.message}"
@@ -68,7 +68,7 @@ def naming(what: str) -> Generator[None]:
     """As ``named``, for what is raised in the block."""
     try:
         yield
-    except (FormatError, IntegrityError) as error:
+    except TraceError as error:
         named(error, what)
         raise
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.cli.netns import leave_network
-from agentloom.errors import ControlFlow, FormatError, IntegrityError
+from agentloom.errors import ControlFlow, TraceError
 from agentloom.format.journal import Journal
 from agentloom.format.values import decode
 from agentloom.replay.recording import Recording, facts_of
@@ -45,7 +45,7 @@ def _recording(data: bytes, name: str) -> Recording:
     gc.disable()
     try:
         recording = Recording.from_journal(Journal.parse(data))
-    except (FormatError, IntegrityError) as error:
+    except TraceError as error:
         from agentloom.cli.runs import named
 
         raise named(error, name) from None
