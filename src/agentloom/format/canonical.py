@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import orjson
@@ -18,7 +18,7 @@ from agentloom.errors import FormatError, ValueRefused
 from agentloom.format.guards import is_container, is_list, is_map
 from agentloom.format.limits import INT_MAX, INT_MIN, LINE_DEPTH
 
-__all__ = ["EXACT", "Tree", "canonical", "dump", "float_text", "load", "too_deep"]
+__all__ = ["EXACT", "Tree", "canonical", "dump", "float_text", "floats", "load", "too_deep"]
 
 Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
 """Plain JSON in which tagged objects stand for what JSON lacks (docs/trace-format.md, Values)."""
@@ -138,7 +138,8 @@ def _distinct_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-def _refuse_nan(tree: Tree) -> None:
+def floats(tree: Tree) -> Iterator[float]:
+    """Every floating-point number in the tree, in no promised order."""
     todo: list[Any] = [tree]
     while todo:
         item = todo.pop()
@@ -146,8 +147,14 @@ def _refuse_nan(tree: Tree) -> None:
             todo.extend(item.values())
         elif is_list(item):
             todo.extend(item)
-        elif type(item) is float and not math.isfinite(item):
-            raise ValueRefused("value", "float", f'{item} has no JSON form; write {{"$float": ...}}')
+        elif type(item) is float:
+            yield item
+
+
+def _refuse_nan(tree: Tree) -> None:
+    for number in floats(tree):
+        if not math.isfinite(number):
+            raise ValueRefused("value", "float", f'{number} has no JSON form; write {{"$float": ...}}')
 
 
 def float_text(number: float) -> str:

@@ -11,7 +11,7 @@ import json
 
 import orjson
 
-from agentloom.format.canonical import EXACT, Tree
+from agentloom.format.canonical import EXACT, Tree, floats
 from agentloom.format.guards import is_container, is_list, is_map
 from agentloom.format.limits import APART_BYTES
 
@@ -98,7 +98,7 @@ class Echoes:
         except ValueError:
             return None
         source = self.find(content(b"json", text_of(tree)))
-        if source is None or _has_float(tree):
+        if source is None or any(True for _ in floats(tree)):
             return None
         style = next((style for style in STYLES if json_text(tree, style) == text), None)
         return None if style is None else {"$json": [source, style]}
@@ -122,17 +122,3 @@ class Echoes:
                     self._parts.setdefault(known, [*place, key])
                 if levels:
                     self._learn([*place, key], item, levels - 1)
-
-
-def _has_float(tree: Tree) -> bool:
-    """Whether a number in the tree has a text that languages print differently."""
-    todo: list[Tree] = [tree]
-    while todo:
-        item = todo.pop()
-        if is_map(item):
-            todo.extend(item.values())
-        elif is_list(item):
-            todo.extend(item)
-        elif type(item) is float:
-            return True
-    return False
