@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import textwrap
 from dataclasses import dataclass
-from pathlib import Path
+
+from tests.cli.scripts import Folder
 
 SECONDS = 60
 """Far more than anything here takes: a run that hangs fails its test."""
@@ -31,18 +31,8 @@ class Done:
         return self.out + self.err
 
 
-class Room:
-    """A folder with programs and a store."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.store = folder / "store"
-
-    def write(self, text: str, name: str = "agent.py") -> Path:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text), encoding="utf-8")
-        return path
+class Room(Folder):
+    """A folder with programs and a store, and the commands as bytes."""
 
     def command(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "agentloom", "--store", str(self.store), *args]

@@ -28,8 +28,8 @@ class Done:
         return self.out + self.err
 
 
-class Scripts:
-    """A folder with scripts and a store."""
+class Folder:
+    """A folder with programs and a store."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,6 +40,10 @@ class Scripts:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
         return path
+
+
+class Scripts(Folder):
+    """A folder with scripts, and the commands that run them."""
 
     def call(
         self, *args: str, given: str = "", cwd: Path | None = None, env: Mapping[str, str] | None = None
