@@ -22,6 +22,7 @@
         ├── ProviderError              a model provider that cannot be reached or configured
         │   └── ModelError             a provider's refusal or failure of one call (kind, status, delay)
         ├── AnswerError                a model's answer that is not what was asked for (text, position)
+        ├── TrafficError               recorded traffic that cannot be read or played (file, exchange)
         ├── WorkflowError              a workflow that cannot be built (step)
         ├── DriftError                 code, packages or provider differ where the user asked for equality
         ├── RecordedError              stands for a recorded exception whose type is not loaded here
@@ -61,6 +62,7 @@ __all__ = [
     "Suspend",
     "TargetError",
     "TraceError",
+    "TrafficError",
     "UnrecordedEffect",
     "UnsupportedVersion",
     "ValueRefused",
@@ -238,6 +240,10 @@ class AnswerError(LoomError):
         super().__init__(message, hint=hint, text=text, position=position)
         self.text = text
         self.position = position
+
+
+class TrafficError(LoomError):
+    """A file of recorded HTTP traffic that cannot be read or played; fields ``file`` and ``exchange`` say where."""
 
 
 class WorkflowError(LoomError):
