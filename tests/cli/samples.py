@@ -41,11 +41,14 @@ class Maker:
         if tags:
             fields["tags"] = self.blobs.put(dict(tags))
         line = self.journal.entry("start", fields, at=self.at)
-        self.data = line + self.blobs.take()
+        pending = self.blobs.take()
+        self.journal.skip(len(pending))
+        self.data = line + pending
 
     def entry(self, kind: str, **fields: Any) -> None:
         self.at += 1_000_000
         pending = self.blobs.take()
+        self.journal.skip(len(pending))
         self.data += pending + self.journal.entry(kind, fields, at=self.at)
 
     def call(

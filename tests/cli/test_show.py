@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from agentloom.cli.show import LIMIT
+from agentloom.format import journal
 from agentloom.format.values import Tree
+from agentloom.store import files
 from tests.cli import samples
 
 Call = Callable[..., Any]
@@ -176,3 +178,42 @@ def test_text_in_a_trace_cannot_steer_the_terminal(cli: Call, tmp_path: Path) ->
         assert "\x1b" not in out
         assert "\u202e" not in out
         assert "\x07" not in out
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A trace that counts as large, with an index every 40 entries."""
+    monkeypatch.setattr(journal, "INDEX_EVERY", 40)
+    monkeypatch.setattr(files, "LARGE", 10_000)
+    made = samples.Maker()
+    for number in range(1, 201):
+        made.call(number, "tool", "lookup", {"args": {"n": number}}, {"row": number, "text": "x" * 40})
+    made.end("done")
+    path = tmp_path / "large.loom"
+    path.write_bytes(made.data)
+    return path
+
+
+def test_a_large_trace_is_read_in_parts_and_the_view_says_so(cli: Call, large: Path) -> None:
+    result = cli("show", str(large))
+    assert (result.code, len(result.out) <= LIMIT) == (0, True)
+    assert "200 calls" in result.out
+    assert "calls more" in result.out
+    assert result.err.startswith("partial view: ")
+    assert "of 200 calls were read" in result.err
+    one = cli("show", str(large), "123")
+    assert "call 123 of 200" in one.out
+    assert "row  123" in one.out
+    assert cli("show", str(large), "lookup#9999").code == 1
+    everything = cli("show", str(large), "--all")
+    assert (everything.err, everything.out.count(" lookup ")) == ("", 200)
+
+
+def test_damage_in_the_part_that_is_read_is_an_error_that_names_the_file(cli: Call, large: Path) -> None:
+    data = large.read_bytes()
+    at = data.rindex(b'"kind":"outcome"')
+    large.write_bytes(data[:at] + data[at:].replace(b'"status":"ok"', b'"status":"error"', 1))
+    result = cli("show", str(large))
+    assert result.code == 5
+    assert "large.loom" in result.err
+    assert "chain.prev" in result.err

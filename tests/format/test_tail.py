@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from agentloom.errors import FormatError
+from agentloom.errors import FormatError, IntegrityError
 from agentloom.format import journal as journal_module
 from agentloom.format import tail
 from agentloom.format.journal import Journal, JournalWriter, check
+from agentloom.format.limits import LINE_BYTES
 from spec import verify
 from spec.vector_maker import Maker, edited, entry_line
 
@@ -54,23 +55,34 @@ def test_index_entries_stand_where_they_say_and_keep_the_trace_whole() -> None:
 
 
 @pytest.mark.usefixtures("every_50")
-def test_one_call_of_a_large_file_reads_little_of_it() -> None:
+def test_a_stretch_of_a_large_file_reads_little_of_it() -> None:
     data = trace(1500)
     file = File(data)
-    head = tail.header(file.read, file.size)
-    assert head.entries[0]["agent"] == "support"
-    assert head.entries[0]["input"] in head.blobs
-    assert tail.last_entries(file.read, file.size)[0]["kind"] == "end"
+    head = tail.stretch(file.read, 0, file.size, lambda _, count: count >= 3)
+    assert [entry["kind"] for _, entry in head.entries] == ["start", "request", "outcome"]
+    assert head.entries[0][1]["input"] in head.blobs
     known = tail.marks(file.read, file.size)
-    middle = tail.stretch_with(file.read, file.size, 1501, known)
-    assert middle.entries[-1]["seq"] == 1501
-    assert middle.entries[-1]["req" if "req" in middle.entries[-1] else "val"] in middle.blobs
+    mark = next(mark for mark in known if mark.seq <= 1501)
+    middle = tail.stretch(file.read, mark.offset, file.size, lambda entry, _: entry["seq"] >= 1501)
+    offset, entry = middle.entries[-1]
+    assert entry["seq"] == 1501
+    assert json.loads(data[offset : data.index(b"\n", offset)]) == entry
+    blob = entry["req" if "req" in entry else "val"]
+    assert data.startswith(b'{"blob":"%b"' % blob.encode(), middle.blobs[blob])
     assert file.count < len(data) / 4
 
 
 @pytest.mark.usefixtures("every_50")
+def test_marks_count_the_calls_before_them() -> None:
+    data = trace(200)
+    entries = Journal.parse(data).entries
+    for mark in tail.marks(File(data).read, len(data)):
+        assert mark.calls == sum(entry["kind"] == "request" for entry in entries[: mark.seq])
+
+
+@pytest.mark.usefixtures("every_50")
 @pytest.mark.parametrize("lie", [7, 10**9, -3])
-def test_a_wrong_hint_costs_time_alone(lie: int) -> None:
+def test_wrong_hints_are_not_followed(lie: int) -> None:
     data = trace(120)
     line = entry_line(data, "index", 3)
 
@@ -80,9 +92,7 @@ def test_a_wrong_hint_costs_time_alone(lie: int) -> None:
         return json.dumps(entry, separators=(",", ":")).encode()
 
     file = File(edited(data, line, edit))
-    known = tail.marks(file.read, file.size)
-    assert len(known) < 4
-    assert tail.stretch_with(file.read, file.size, 200, known).entries[-1]["seq"] == 200
+    assert len(tail.marks(file.read, file.size)) < 4
 
 
 def test_small_and_torn_files() -> None:
@@ -90,16 +100,33 @@ def test_small_and_torn_files() -> None:
     for size in (len(data), len(data) - 5):
         file = File(data[:size])
         assert tail.marks(file.read, file.size) == []
-        assert tail.last_entries(file.read, file.size, 2)[-1]["kind"] == (
-            "end" if size == len(data) else "outcome"
-        )
-    with pytest.raises(FormatError, match="no entry 99"):
-        tail.stretch_with(File(data).read, len(data), 99, [])
+        entries = tail.stretch(file.read, 0, size, lambda *_: False).entries
+        assert entries[-1][1]["kind"] == ("end" if size == len(data) else "outcome")
 
 
-def test_the_last_entry_behind_a_large_payload() -> None:
+def test_a_stretch_with_damage_names_the_place() -> None:
+    data = trace(3)
+    third = [offset for offset, _ in tail.stretch(File(data).read, 0, len(data), lambda *_: False).entries][2]
+    changed = data[:third] + data[third:].replace(b'"at":', b'"at":1', 1)
+    with pytest.raises(IntegrityError) as caught:
+        tail.stretch(File(changed).read, 0, len(changed), lambda *_: False)
+    assert caught.value.code == "chain.prev"
+    assert caught.value.offset is not None
+    assert caught.value.offset > third
+    broken = data[:third] + b'{"seq":' + data[third + 8 :]
+    with pytest.raises(FormatError, match=r"json\.syntax"):
+        tail.stretch(File(broken).read, 0, len(broken), lambda *_: False)
+
+
+def test_lines_longer_than_what_is_read_at_once_come_whole() -> None:
     made = Maker("large").start().request("root/a#0", "tool", "x", {}).outcome("root/a#0", "z" * 900_000)
-    assert tail.last_entries(File(made.data).read, len(made.data))[0]["kind"] == "outcome"
+    found = tail.stretch(File(made.data).read, 0, len(made.data), lambda *_: False)
+    assert [entry["kind"] for _, entry in found.entries] == ["start", "request", "outcome"]
+    assert found.entries[-1][1]["val"] in found.blobs
+    endless = made.data + b'{"seq":' + b"9" * (LINE_BYTES + 1)
+    with pytest.raises(FormatError) as caught:
+        tail.stretch(File(endless).read, 0, len(endless), lambda *_: False)
+    assert caught.value.code == "line.long"
 
 
 @pytest.mark.usefixtures("every_50")
@@ -111,4 +138,6 @@ def test_going_on_keeps_the_index() -> None:
     for n in range(60):
         open_data += writer.entry("note", {}, at=n)
     assert check(open_data).consistent
-    assert len(tail.marks(File(open_data).read, len(open_data))) == 3
+    found = tail.marks(File(open_data).read, len(open_data))
+    assert len(found) == 3
+    assert found[0].calls == 60

@@ -46,13 +46,15 @@ def find_call(recording: Recording, word: str) -> RecordedCall:
     calls = recording.calls
     if word.isdecimal():
         number = int(word)
+        if recording.total is not None and calls and calls[0].index == number:
+            return calls[0]
         if 1 <= number <= len(calls):
             return calls[number - 1]
         raise TargetError(
-            f"no call {number}: the run has {f'{len(calls):,}' if calls else 'none'}",
-            hint=f"give 1 to {len(calls)}" if calls else "agentloom show RUN says how it ended",
+            f"no call {number}: the run has {f'{recording.count:,}' if calls else 'none'}",
+            hint=f"give 1 to {recording.count}" if calls else "agentloom show RUN says how it ended",
             call=word,
-            calls=len(calls),
+            calls=recording.count,
         )
     if word in recording.by_id:
         return recording.by_id[word]

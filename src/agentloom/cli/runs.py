@@ -12,14 +12,16 @@ import click
 from agentloom.cli.options import Settings
 from agentloom.errors import LoomError, TraceError
 from agentloom.format.journal import Journal
-from agentloom.store import Query, read_file
+from agentloom.store import LocalStore, Query, large_file, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
     from click.shell_completion import CompletionItem
 
-__all__ = ["RUN", "Found", "find", "looks_like_a_file", "named", "naming", "short"]
+    from agentloom.store.scan import Source
+
+__all__ = ["RUN", "Found", "find", "large", "looks_like_a_file", "named", "naming", "short"]
 
 _SHORTEST = 4
 _OFFERED = 30  # runs that a shell offers
@@ -85,6 +87,25 @@ def find(settings: Settings, ref: str) -> Found:
     store = settings.open_store()
     run = store.resolve(ref)
     return Found(store.read(run), run, None)
+
+
+@contextmanager
+def large(settings: Settings, ref: str) -> Generator[tuple[Source, Found] | None]:
+    """The trace that ``ref`` names, for reading parts of it while the block lasts, and its name (without bytes).
+
+    None where it is small or compressed, or its store gives no parts. Raises as ``find``.
+    """
+    if looks_like_a_file(ref):
+        path, found = ref, Found(b"", None, ref)
+    else:
+        store = settings.open_store()
+        run = store.resolve(ref)
+        if not isinstance(store, LocalStore):
+            yield None
+            return
+        path, found = store.path(run), Found(b"", run, None)
+    with large_file(path) as source:
+        yield None if source is None else (source, found)
 
 
 def short(run: str, among: Iterable[str] = ()) -> str:

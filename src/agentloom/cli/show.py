@@ -13,9 +13,10 @@ from agentloom.cli.exits import Exit, report
 from agentloom.cli.fieldpath import pick
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Screen, Span, duration
-from agentloom.cli.runs import RUN, Found, find, named, short
+from agentloom.cli.runs import RUN, Found, find, large, named, naming, short
 from agentloom.errors import PayloadMissing, TargetError
 from agentloom.replay.answered import answer_of
+from agentloom.replay.glance import glance
 from agentloom.replay.recording import RecordedCall, Recording
 from agentloom.replay.summaries import error_words
 from agentloom.replay.text import show as brief
@@ -45,11 +46,14 @@ def command(settings: Settings, run: str, call: str | None, *, everything: bool)
     agentloom show last 3:messages[0].content
     agentloom show last output        also: input env code policy tags conversation
     """
+    screen = settings.screen()
+    everything = everything or bool(settings.verbosity)
+    whole = call is None and (everything or settings.json)
+    if not whole and _glanced(settings, screen, run, call, everything=everything):
+        return Exit.OK
     found = find(settings, run)
     journal = found.journal(strict=False)
     recording = Recording.from_journal(journal)
-    screen = settings.screen()
-    everything = everything or bool(settings.verbosity)
     if call is None:
         _run(screen, recording, found, everything=everything)
     else:
@@ -58,6 +62,28 @@ def command(settings: Settings, run: str, call: str | None, *, everything: bool)
         report(named(journal.fault.error(), found.full_name), screen)
         return Exit.INTEGRITY
     return Exit.OK
+
+
+def _glanced(settings: Settings, screen: Screen, run: str, address: str | None, *, everything: bool) -> bool:
+    """Show parts of a large trace without reading the rest; False where that cannot be done."""
+    word = None if address is None else split_address(address)[0]
+    with large(settings, run) as opened:
+        if opened is None:
+            return False
+        source, found = opened
+        with naming(found.full_name):
+            recording = glance(source.span, source.size, None if word in RUN_PARTS else word)
+        if recording is None:
+            return False
+        if address is None:
+            screen.lines([_header(recording), *_fitting(recording, screen.width)])
+        else:
+            _part(screen, recording, address, everything=everything)
+    screen.note(
+        ("dim", "partial view: "),
+        f"{len(recording.calls):,} of {recording.count:,} calls were read; `agentloom verify` checks the whole file",
+    )
+    return True
 
 
 def _part(screen: Screen, recording: Recording, address: str, *, everything: bool) -> None:
@@ -130,7 +156,7 @@ def _fitting(recording: Recording, width: int) -> list[list[Span]]:
     calls, width = recording.calls, min(width, 100)
     tail = _tail(recording)
     room = LIMIT - _length([_header(recording)]) - _length(tail) - 80
-    if len(calls) <= 2 * _FIRST + 8:
+    if recording.count <= 2 * _FIRST + 8:
         lines = call_lines(recording, calls, width)
         if _length(lines) <= room:
             return lines + tail
@@ -140,11 +166,10 @@ def _fitting(recording: Recording, width: int) -> list[list[Span]]:
             continue
         lines = call_lines(recording, [*calls[:first], *calls[-last:]], width)
         if _length(lines) <= room or first == 1:
-            hidden = calls[first : len(calls) - last]
-            errors = sum(call.status == "error" for call in hidden)
+            errors = sum(call.status == "error" for call in calls[first : len(calls) - last])
             text = (
-                f"    ... {len(hidden):,} calls more"
-                + (f", {errors:,} of them errors" if errors else "")
+                f"    ... {recording.count - first - last:,} calls more"
+                + (f", {errors:,} of them errors" if errors and recording.total is None else "")
                 + ": --all"
             )
             return [*lines[:first], [("dim", text)], *lines[first:], *tail]
@@ -157,12 +182,12 @@ def _length(lines: list[list[Span]]) -> int:
 
 def _header(recording: Recording) -> list[Span]:
     status = {None: "no end", "completed": "ok"}.get(recording.status, recording.status or "")
-    facts = [_plural(len(recording.calls), "call")]
+    facts = [_plural(recording.count, "call")]
     span = _span(recording)
     if span is not None:
         facts.append(duration(span))
     used = [call.usage for call in recording.calls if call.usage]
-    if used:
+    if used and recording.total is None:
         total = {side: sum(cast(int, usage.get(side, 0)) for usage in used) for side in ("input", "output")}
         facts.append(tokens(cast("dict[str, Tree]", total)))
     return [
@@ -265,7 +290,7 @@ def _run_json(recording: Recording, found: Found) -> dict[str, object]:
 def _call(screen: Screen, recording: Recording, call: RecordedCall, *, everything: bool) -> None:
     status = call.status or "no outcome"
     head: list[Span] = [
-        f"call {call.index} of {len(recording.calls)}  {call.type} ",
+        f"call {call.index} of {recording.count}  {call.type} ",
         ("name", call.name),
         f"  {call.id}  ",
         ("good" if status == "ok" else "bad", status),

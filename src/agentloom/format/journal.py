@@ -32,6 +32,7 @@ class JournalWriter:
         self.offset = 0
         self._index: int | None = None  # offset of the last index entry
         self._index_seq = 0
+        self._requests = 0
 
     def skip(self, count: int) -> None:
         """``count`` bytes of blob lines go into the trace before the next entry."""
@@ -45,6 +46,8 @@ class JournalWriter:
         if not _RESERVED.isdisjoint(fields):
             raise FormatError("entry.field", f"seq, prev, at and kind of a {kind} entry are not the caller's")
         line = self._line(kind, fields, at)
+        if kind == "request":
+            self._requests += 1
         if self.seq - self._index_seq >= INDEX_EVERY - 1 and kind != "end":
             line += self._index_line(at)
         return line
@@ -61,7 +64,7 @@ class JournalWriter:
 
     def _index_line(self, at: int) -> bytes:
         here = self.offset
-        line = self._line("index", {"offset": here, "last": self._index}, at)
+        line = self._line("index", {"offset": here, "last": self._index, "calls": self._requests}, at)
         self._index = here
         self._index_seq = self.seq
         return line
@@ -73,6 +76,7 @@ class JournalWriter:
         writer.head = journal.head
         writer.seq = len(journal.entries) - 1
         writer.offset = journal.size
+        writer._requests = sum(entry["kind"] == "request" for entry in journal.entries)
         for entry in reversed(journal.entries):
             if entry["kind"] == "index":
                 writer._index, writer._index_seq = entry["offset"], entry["seq"]

@@ -2,7 +2,8 @@
 
 Nothing is read but what is asked for, through a function that the caller gives (this package does no I/O). Index
 entries hold byte offsets, which are hints: each is checked against what stands there, and a stretch that cannot be
-found by them is found by scanning. Chains are not verified here; ``check`` does that with the whole file.
+found by them is found by scanning. The chain is verified within a stretch; ``check`` does it for the whole file. Of
+blobs only the places are kept, so that memory does not grow with what a stretch holds.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from dataclasses import dataclass
 
 import orjson
 
-from agentloom.errors import FormatError
+from agentloom.errors import FormatError, IntegrityError
+from agentloom.format.digests import entry_digest
 from agentloom.format.fields import Broken, Entry
 from agentloom.format.guards import is_map
 from agentloom.format.limits import LINE_BYTES
-from agentloom.format.lines import BLOB_START, ENTRY_START, read_blob, read_entry
+from agentloom.format.lines import BLOB_START, ENTRY_START, read_entry
 
-__all__ = ["Mark", "Read", "Stretch", "header", "last_entries", "marks", "stretch_with"]
+__all__ = ["Lines", "Mark", "Read", "entry_of", "marks", "stretch"]
 
 Read = Callable[[int, int], bytes]
 """``read(start, count)`` gives ``count`` bytes of the file from ``start``, fewer at its end."""
@@ -28,45 +30,11 @@ _STEP = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An index entry: its number, and the offset of its line."""
+    """An index entry: its number, the offset of its line, and the requests before it where it says so."""
 
     seq: int
     offset: int
-
-
-@dataclass(slots=True)
-class Stretch:
-    """Some consecutive lines: entries, and blobs by id (form and covered bytes)."""
-
-    entries: list[Entry]
-    blobs: dict[str, tuple[str, bytes]]
-
-
-def header(read: Read, size: int) -> Stretch:
-    """The start entry and its blobs (perhaps with those of the second entry, which stand behind them)."""
-    stretch = Stretch([], {})
-    for _, line in _lines(read, 0, size):
-        if line.startswith(ENTRY_START) and stretch.entries:
-            break
-        _take(stretch, line)
-    return stretch
-
-
-def last_entries(read: Read, size: int, count: int = 1) -> list[Entry]:
-    """The last ``count`` whole entries, oldest first. Reads backwards, about as much as they and their blobs take."""
-    window = _STEP
-    while True:
-        start = max(size - window, 0)
-        stretch = Stretch([], {})
-        lines = _lines(read, start, size)
-        if start:
-            next(lines, None)  # begins in the middle of a line
-        for _, line in lines:
-            if line.startswith(ENTRY_START):
-                _take(stretch, line)
-        if len(stretch.entries) >= count or start == 0:
-            return stretch.entries[-count:]
-        window *= 4
+    calls: int | None = None
 
 
 def marks(read: Read, size: int) -> list[Mark]:
@@ -80,39 +48,50 @@ def marks(read: Read, size: int) -> list[Mark]:
         entry = _index_at(read, offset, size)
         if entry is None or (found and offset >= found[-1].offset):
             break
-        found.append(Mark(entry["seq"], offset))
+        calls = entry.get("calls")
+        found.append(Mark(entry["seq"], offset, calls if type(calls) is int else None))
         offset = entry["last"]
     return found
 
 
-def stretch_with(read: Read, size: int, seq: int, known: list[Mark]) -> Stretch:
-    """The entries and blobs from the index entry before entry ``seq`` (or the start) up to and with that entry.
+@dataclass(slots=True)
+class Lines:
+    """Some consecutive entries with the offsets of their lines, the digest of the last, and where blobs stand."""
 
-    ``known`` comes from ``marks``. ``FormatError`` when there is no such entry.
+    entries: list[tuple[int, Entry]]
+    head: str
+    blobs: dict[str, int]
+
+
+def stretch(read: Read, start: int, size: int, enough: Callable[[Entry, int], bool]) -> Lines:
+    """The lines from the one that begins at ``start`` on, until ``enough(entry, number of entries)`` or the end.
+
+    ``FormatError`` or ``IntegrityError`` with the offset where a line is damaged or does not follow the one before.
     """
-    mark = next((mark for mark in known if mark.seq <= seq), Mark(0, 0))
-    for start in dict.fromkeys((mark.offset, 0)):
-        stretch = Stretch([], {})
-        for _, line in _lines(read, start, size):
-            _take(stretch, line)
-            if line.startswith(ENTRY_START) and stretch.entries[-1]["seq"] >= seq:
-                break
-        if stretch.entries and stretch.entries[-1]["seq"] == seq:
-            return stretch
-    raise FormatError("entry.seq", f"there is no entry {seq}")
-
-
-def _take(stretch: Stretch, line: bytes) -> None:
-    try:
+    found = Lines([], "", {})
+    for offset, line in _lines(read, start, size):
         if line.startswith(BLOB_START):
-            blob, form, covered = read_blob(line)
-            stretch.blobs[blob] = (form, covered)
-        else:
-            stretch.entries.append(read_entry(line))
+            found.blobs[line[9:73].decode("ascii", "replace")] = offset
+            continue
+        entry = entry_of(line, offset)
+        if found.entries and entry.get("prev") != found.head:
+            raise IntegrityError("chain.prev", "prev is not the digest of the entry before", offset=offset)
+        found.entries.append((offset, entry))
+        found.head = entry_digest(line)
+        if enough(entry, len(found.entries)):
+            break
+    return found
+
+
+def entry_of(line: bytes, offset: int) -> Entry:
+    """An entry line as a mapping with a number and a kind. ``FormatError`` with the offset."""
+    try:
+        entry = read_entry(line)
     except Broken as error:
-        raise FormatError(error.code, error.message) from error
-    if stretch.entries and type(stretch.entries[-1].get("seq")) is not int:
-        raise FormatError("entry.field", "an entry needs its number")
+        raise FormatError(error.code, error.message, offset=offset) from error
+    if type(entry.get("seq")) is not int or type(entry.get("kind")) is not str:
+        raise FormatError("entry.field", "an entry needs its number and its kind", offset=offset)
+    return entry
 
 
 def _last_index(read: Read, size: int) -> int | None:
@@ -153,13 +132,20 @@ def _index_at(read: Read, offset: int, size: int) -> Entry | None:
 
 def _lines(read: Read, start: int, size: int) -> Iterator[tuple[int, bytes]]:
     """Offset and bytes of each whole line from ``start`` on; a last line without its newline is left out."""
-    rest = b""
+    begun: list[bytes] = []  # of a line that is longer than what was read at once
+    length = 0
     position = offset = start
     while position < size and (part := read(position, min(_STEP, size - position))):
         position += len(part)
-        *whole, rest = (rest + part).split(b"\n")
-        if len(rest) > LINE_BYTES:
+        first, *others = part.split(b"\n")
+        begun.append(first)
+        length += len(first)
+        if length > LINE_BYTES:
             raise FormatError("line.long", f"a line of more than {LINE_BYTES} bytes", offset=offset)
-        for line in whole:
+        if not others:
+            continue
+        for line in (b"".join(begun), *others[:-1]):
             yield offset, line
             offset += len(line) + 1
+        begun = [others[-1]]
+        length = len(others[-1])

@@ -6,7 +6,7 @@ cancellation), a call that the agent ended itself, a deterministic result. Paylo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -71,7 +71,10 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Recording:
-    """A run's recording. ``nonce`` is None where a payload was erased: then keys cannot be recomputed."""
+    """A run's recording. ``nonce`` is None where a payload was erased: then keys cannot be recomputed.
+
+    ``total`` is given where only some calls of a large trace were read: how many there are (``replay/glance.py``).
+    """
 
     journal: Journal
     start: dict[str, Tree]
@@ -83,12 +86,25 @@ class Recording:
     unsupported: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     gaps: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
     marks: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
+    total: int | None = None
     _batch: tuple[str, list[Tree]] = ("", [])
 
     @classmethod
     def from_journal(cls, journal: Journal) -> Recording:
         """Read the entries once. Raises ``FormatError`` where the journal does not begin with a start entry."""
-        return _Reader(journal).read()
+        return _Reader(journal, {}).read()
+
+    @classmethod
+    def of_part(cls, journal: Journal, numbers: Mapping[int, int], total: int) -> Recording:
+        """Some entries of a trace of ``total`` calls; ``numbers`` gives the index of each request by its seq."""
+        part = _Reader(journal, numbers).read()
+        part.total = total
+        return part
+
+    @property
+    def count(self) -> int:
+        """How many calls the run has, read or not."""
+        return len(self.calls) if self.total is None else self.total
 
     @property
     def run(self) -> str:
@@ -240,11 +256,12 @@ def _revision(vcs: Tree) -> str:
 class _Reader:
     """One pass over the entries."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, numbers: Mapping[int, int]) -> None:
         entries = journal.entries
         if not entries or entries[0].get("kind") != "start":
             raise FormatError("no-start", "the trace does not begin with a start entry", line=1)
         self.out = Recording(journal, entries[0], [], {}, [], None, journal.nonce)
+        self._numbers = numbers
         self._chunks: list[Step] = []
         self._handlers = {
             "request": self._request,
@@ -284,7 +301,7 @@ class _Reader:
     def _request(self, entry: Entry) -> None:
         out = self.out
         call = RecordedCall(
-            len(out.calls) + 1,
+            self._numbers[entry["seq"]] if self._numbers else len(out.calls) + 1,
             entry["call"],
             entry["type"],
             entry["name"],

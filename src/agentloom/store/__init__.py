@@ -7,7 +7,7 @@ import os
 from agentloom.errors import NotSupported
 from agentloom.store.appender import checked_durability
 from agentloom.store.base import Appender, Query, RunRow, Store
-from agentloom.store.files import MAX_TRACE_BYTES, read_file, write_file
+from agentloom.store.files import MAX_TRACE_BYTES, large_file, read_file, write_file
 from agentloom.store.local import LocalStore
 from agentloom.store.memory import MemoryStore
 
@@ -19,6 +19,7 @@ __all__ = [
     "Query",
     "RunRow",
     "Store",
+    "large_file",
     "open_store",
     "read_file",
     "write_file",

@@ -10,13 +10,14 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import zstandard
 
 from agentloom.errors import FormatError, RunNotFound, StoreFailed
 from agentloom.store.lines import append_ends
-from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, read_span, write_all
+from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, read_span, shut, write_all
+from agentloom.store.scan import LARGE, Source
 
 __all__ = [
     "MAX_TRACE_BYTES",
@@ -24,6 +25,7 @@ __all__ = [
     "compress",
     "decompress",
     "is_compressed",
+    "large_file",
     "limit_of",
     "read_file",
     "read_path",
@@ -79,6 +81,36 @@ def compress(data: bytes) -> bytes:
     """zstd frames of at least 256 KiB of lines each (the last may be shorter), each decompressing by itself."""
     codec = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True, write_content_size=True)
     return b"".join(codec.compress(data[start:end]) for start, end in _frames(data))
+
+
+@contextlib.contextmanager
+def large_file(path: str | os.PathLike[str], system: Os = REAL) -> Generator[Source | None]:
+    """A large trace for reading parts of it while the block lasts; None where the file is small or compressed, or
+    cannot be opened (reading it whole then says why). `StoreFailed` when a part cannot be read."""
+    name = os.fspath(path)
+    try:
+        fd = system.open(name, os.O_RDONLY | CLOEXEC)
+    except OSError:
+        yield None
+        return
+    try:
+        found = system.fstat(fd)
+
+        def span(start: int, count: int) -> bytes:
+            parts: list[bytes] = []
+            try:
+                system.seek(fd, start)
+                while count > 0 and (part := system.read(fd, count)):
+                    parts.append(part)
+                    count -= len(part)
+            except OSError as error:
+                raise failed("read", name, error) from error
+            return b"".join(parts)
+
+        large = stat.S_ISREG(found.st_mode) and found.st_size > LARGE and not is_compressed(span(0, 4))
+        yield Source(found.st_size, span) if large else None
+    finally:
+        shut(system, fd)
 
 
 def _frames(data: bytes) -> Iterator[tuple[int, int]]:
