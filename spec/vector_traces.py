@@ -37,6 +37,7 @@ def _whole() -> list[Vector]:
         Vector("valid/parts.loom", "bytes and text in parts, a list in pieces", _parts()),
         Vector("valid/echoes.loom", "a result that comes back as a part and as JSON text", _echoes()),
         Vector("valid/stream.loom", "a stream, a timer, a cancellation, a turn, a state, marks", _stream()),
+        Vector("valid/decision.loom", "choices of steps; a name that looks like a blob id", _decision()),
         Vector(
             "valid/history.loom", "a history that grows, is edited, compacted and grows again", _history()
         ),
@@ -130,6 +131,16 @@ def _stream() -> bytes:
     maker.entry("state", **route, val=maker.put("refund"))
     maker.entry("note", val=maker.put("looks right")).entry("flag").entry("tag", val=maker.put(["ticket-9"]))
     return maker.end(totals={"calls": 1, "deliveries": 5}).data
+
+
+def _decision() -> bytes:
+    maker = Maker("decision").start()
+    lookalike = "a" * 64
+    route: dict[str, Any] = {"call": "root/agent/route#1", "name": "route", "key": "0" * 32}
+    maker.entry("state", **route, val=maker.put("human"), reads=[lookalike], goto=lookalike, others=["bot"])
+    check: dict[str, Any] = {"call": "root/agent/check#1", "name": "check", "key": "1" * 32}
+    maker.entry("state", **check, val=maker.put(7), reads=[], others=["route"], src="agent.py:9 check")
+    return maker.end(totals={"calls": 0, "deliveries": 0}).data
 
 
 def _history() -> bytes:

@@ -93,7 +93,8 @@ _BLOB_FIELDS = frozenset(
 _STATUS = {"outcome": {"ok", "error", "cancelled", "closed"}, "end": {"completed", "failed", "cancelled"}}
 # Fields of these names never name a blob, whatever they look like.
 _CODES = "call type name key profile src parent effect run agent entry format version digest flags ask origin status"
-NOT_REFERENCES = frozenset(["seq", "prev", "at", "kind", "head", "root", "blobs", "sig", *_CODES.split()])
+_NAMES = "reads goto others"  # names of steps and of fields of a state
+NOT_REFERENCES = frozenset(["seq", "prev", "at", "kind", "head", "root", "blobs", "sig", *_CODES.split(), *_NAMES.split()])
 
 
 class Broken(Exception):

@@ -17,12 +17,12 @@ from agentloom.format.values import Tree
 from agentloom.replay.cause import parse_src
 from agentloom.replay.fields import Comparison, Difference, compare
 from agentloom.replay.recording import RecordedCall, Recording
-from agentloom.replay.report import Finding
+from agentloom.replay.report import CallRef, Finding
 from agentloom.replay.summaries import recorded_ref, ref_now, request_words
 from agentloom.runtime.calls import Call
 from agentloom.runtime.profiles import align_ids, split
 
-__all__ = ["Judge", "request_differences"]
+__all__ = ["Judge", "goto_finding", "request_differences"]
 
 _LOOK_AHEAD = 64
 _TIMES = ("never", "once", "twice")
@@ -281,3 +281,16 @@ def _ordinal(count: int) -> str:
 def _number_word(count: int) -> str:
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     return words[count] if count < len(words) else f"{count:,}"
+
+
+def goto_finding(ref: CallRef, then: str | None, now: str | None) -> Finding:
+    """The finding that the step ``ref`` went on with ``then`` when recorded (None: it chose nothing) and now with
+    another."""
+
+    def words(goto: str | None, went: str) -> str:
+        return f"{went} on without a choice" if goto is None else f"{went} to {goto!r}"
+
+    message = f"Step {ref.name!r} {words(now, 'goes')} now; when recorded it {words(then, 'went')}."
+    return Finding(
+        "changed", ref, message, compare({"goto": then}, {"goto": now}, root=ref.name), reason="goto"
+    )

@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 from agentloom.errors import Diverged, LoomError
 from agentloom.format.values import Tree
 from agentloom.replay.fields import Comparison, compare, same_tree
-from agentloom.replay.mismatch import Judge
+from agentloom.replay.mismatch import Judge, goto_finding
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.shuffle import Shuffle
@@ -370,6 +370,8 @@ class ReplaySource:
         if fields.get("call") != entry.call or fields.get("name") != entry.name:
             message = f"State {entry.name} is set here; when recorded it was {fields.get('name')}."
             raise self._failed(Finding("changed", ref, message, reason="state"))
+        if fields.get("goto") != entry.goto:
+            raise self._failed(goto_finding(ref, cast("str | None", fields.get("goto")), entry.goto))
         if not (self._keyed and fields.get("key") == entry.key):
             then = self._payload(
                 lambda: self.recording.tree(cast(str, step.payload), f"the state {entry.name}")

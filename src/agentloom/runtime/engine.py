@@ -53,6 +53,8 @@ class State:
     tree: Tree
     reads: tuple[str, ...]
     src: str
+    goto: str | None = None
+    others: tuple[str, ...] = ()
 
 
 class Engine:
@@ -113,9 +115,20 @@ class Engine:
         return call
 
     def state(
-        self, scope: Scope, name: str, value: object, reads: tuple[str, ...], src: str | None = None
+        self,
+        scope: Scope,
+        name: str,
+        value: object,
+        reads: tuple[str, ...],
+        src: str | None = None,
+        *,
+        goto: str | None = None,
+        others: tuple[str, ...] = (),
     ) -> object:
-        """Keep (or, on replay, compare) the result of a deterministic step that really ran; returns it decoded."""
+        """Keep (or, on replay, compare) the result of a deterministic step that really ran; returns it decoded.
+
+        ``goto`` is what it chose to go on with and is compared too; ``others`` what it could have chosen instead.
+        """
         self.guard()
         tree = encode(value, self.types)
         entry = State(
@@ -125,10 +138,12 @@ class Engine:
             tree=tree,
             reads=reads,
             src=src or self._place(scope),
+            goto=goto,
+            others=others,
         )
         self._torn = True
         try:
-            self.ledger.state(entry.call, name, entry.key, tree, reads, entry.src)
+            self.ledger.state(entry)
             self.source.state(entry)
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)

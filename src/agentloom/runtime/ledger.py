@@ -10,6 +10,7 @@ from agentloom.format.blobs import BlobWriter
 from agentloom.format.journal import JournalWriter
 from agentloom.format.values import Tree
 from agentloom.runtime.calls import Call, Status
+from agentloom.runtime.source import StateEntry
 
 __all__ = ["Ledger", "NoLedger", "TraceLedger"]
 
@@ -32,7 +33,7 @@ class Ledger(Protocol):
     ) -> None: ...
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None: ...
     def event(self, kind: str, d: int, vt: int) -> None: ...
-    def state(self, call: str, name: str, key: str, tree: Tree, reads: tuple[str, ...], src: str) -> None: ...
+    def state(self, entry: StateEntry) -> None: ...
     def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None: ...
     def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None: ...
 
@@ -139,20 +140,22 @@ class TraceLedger:
             self._settle()
         self._emit(kind, {"d": d, "vt": vt})
 
-    def state(self, call: str, name: str, key: str, tree: Tree, reads: tuple[str, ...], src: str) -> None:
+    def state(self, entry: StateEntry) -> None:
         if self._chunks:
             self._settle()
-        self._emit(
-            "state",
-            {
-                "call": call,
-                "name": name,
-                "key": key,
-                "val": self._blobs.put(tree),
-                "reads": list(reads),
-                "src": src,
-            },
-        )
+        fields: dict[str, Tree] = {
+            "call": entry.call,
+            "name": entry.name,
+            "key": entry.key,
+            "val": self._blobs.put(entry.tree),
+            "reads": list(entry.reads),
+            "src": entry.src,
+        }
+        if entry.goto is not None:
+            fields["goto"] = entry.goto
+        if entry.others:
+            fields["others"] = list(entry.others)
+        self._emit("state", fields)
 
     def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None:
         if self._chunks:
@@ -213,7 +216,7 @@ class NoLedger:
     def event(self, kind: str, d: int, vt: int) -> None:
         pass
 
-    def state(self, call: str, name: str, key: str, tree: Tree, reads: tuple[str, ...], src: str) -> None:
+    def state(self, entry: StateEntry) -> None:
         pass
 
     def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None:

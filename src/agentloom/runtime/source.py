@@ -12,7 +12,8 @@ __all__ = ["OutcomeSource", "StateEntry"]
 
 
 class StateEntry(Protocol):
-    """A deterministic result that really ran: its call id, name, value and the state fields that it read."""
+    """A deterministic result that really ran: its call id, name, value and the state fields that it read; what it
+    chose to go on with, and what it could have chosen instead."""
 
     @property
     def call(self) -> str: ...
@@ -26,6 +27,10 @@ class StateEntry(Protocol):
     def reads(self) -> tuple[str, ...]: ...
     @property
     def src(self) -> str: ...
+    @property
+    def goto(self) -> str | None: ...
+    @property
+    def others(self) -> tuple[str, ...]: ...
 
 
 class OutcomeSource(Protocol):
