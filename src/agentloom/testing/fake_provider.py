@@ -12,13 +12,12 @@ every time. ::
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self, cast
+from typing import Any, cast
 
+from agentloom.testing.loopback import Loopback, QuietHandler
 from agentloom.testing.replies import Drops, Fails, Protocol, Raw, Reply, Says, error_body, message, stream
 
 __all__ = ["FakeProvider", "Seen"]
@@ -43,7 +42,7 @@ class Seen:
 Script = Iterable[Reply | str] | Callable[[Seen], Reply | str]
 
 
-class FakeProvider:
+class FakeProvider(Loopback):
     """The server. ``script``: replies in order of arrival, or a function of the request; a str is `Says` of it.
 
     A request after the last reply is answered with status 500 and a message that says so. Use as a context manager, or
@@ -52,25 +51,16 @@ class FakeProvider:
     """
 
     def __init__(self, script: Script = ()) -> None:
+        super().__init__(_Handler, "fake provider")
         self._function = script if callable(script) else None
         self._replies = iter(() if callable(script) else list(script))
         self._lock = threading.Lock()
-        self._server: _Server | None = None
-        self._thread: threading.Thread | None = None
-        self.stopping = threading.Event()
         self.seen: list[Seen] = []
 
     @property
     def count(self) -> int:
         """How many requests arrived."""
         return len(self.seen)
-
-    @property
-    def url(self) -> str:
-        """``http://127.0.0.1:PORT``. ValueError before `start`."""
-        if self._server is None:
-            raise ValueError("the fake provider does not run: use it in a `with` block, or call start()")
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
     def openai_url(self) -> str:
@@ -91,37 +81,6 @@ class FakeProvider:
             "ANTHROPIC_API_KEY": "unused",
         }
 
-    def start(self) -> Self:
-        """Listen on an ephemeral port of loopback."""
-        self.stopping.clear()
-        self._server = _Server(self)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever,
-            kwargs={"poll_interval": 0.02},
-            name="fake-provider",
-            daemon=True,
-        )
-        self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        """Close the port and every connection, and wait for the threads."""
-        server, thread = self._server, self._thread
-        if server is None or thread is None:
-            return
-        self._server = self._thread = None
-        self.stopping.set()
-        server.shutdown()
-        server.hang_up()
-        thread.join()
-        server.server_close()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     def take(
         self, protocol: Protocol, headers: Mapping[str, str], body: dict[str, Any]
     ) -> tuple[Seen, Reply]:
@@ -137,57 +96,12 @@ class FakeProvider:
         return seen, Says(reply) if isinstance(reply, str) else reply
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False
-    block_on_close = True
-
-    def __init__(self, fake: FakeProvider) -> None:
-        self.fake = fake
-        self._open: set[socket.socket] = set()
-        self._guard = threading.Lock()
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def server_bind(self) -> None:
-        # HTTPServer.server_bind looks the host's name up; loopback needs no name service.
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = "127.0.0.1", int(self.server_address[1])
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._guard:
-            self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._guard:
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def hang_up(self) -> None:
-        """Wake the threads that wait on idle connections."""
-        with self._guard:
-            for connection in self._open:
-                try:
-                    connection.shutdown(socket.SHUT_RDWR)
-                except OSError:  # the client was faster
-                    continue
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in mid-answer is part of many tests: nothing to say."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
+class _Handler(QuietHandler):
     @property
     def fake(self) -> FakeProvider:
-        return cast("_Server", self.server).fake
+        return cast("FakeProvider", self.owner)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
-        """Requests are kept in `FakeProvider.seen`, not printed."""
-
-    def do_POST(self) -> None:
+    def answer(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
         protocol = _PATHS.get(self.path.partition("?")[0])
         if protocol is None:

@@ -1,0 +1,137 @@
+"""Answers without their requests: a body, or the events of a stream, put back on the wire.
+
+Forms: https://html.spec.whatwg.org/multipage/server-sent-events.html, and AWS event streams
+(https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html).
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+from agentloom.errors import TrafficError
+from agentloom.testing.exchanges import EVENT_STREAM, Exchange, Headers, is_stream, media_type
+
+__all__ = ["bare", "event_lines", "event_message", "is_answer", "sse"]
+
+_SSE = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?::|data:|event:|id:|retry:)[^\r\n]*(?:\r\n|\r|\n)")
+_DONE = ("chat.completion.chunk", "text_completion", "text_completion.chunk")
+_CONVERSE = frozenset(
+    """messageStart contentBlockStart contentBlockDelta contentBlockStop messageStop metadata
+    internalServerException modelStreamErrorException serviceUnavailableException throttlingException
+    validationException""".split()
+)
+
+
+def bare(data: bytes, name: str) -> Exchange | None:
+    """The answer that ``data`` is, or None: server-sent events, events one a line, or a JSON body of a provider."""
+    if _SSE.match(data):
+        return _answer(name, data, "text/event-stream; charset=utf-8")
+    lines = event_lines(data)
+    if lines is not None:
+        return stream(lines, name)
+    if media_type((), data).startswith(("audio/", "image/")):
+        return body_of(data, name)
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return body_of(data, name) if is_answer(body) else None
+
+
+def body_of(data: bytes, name: str) -> Exchange:
+    """Any bytes as the body of an answer."""
+    return _answer(name, data, media_type((), data))
+
+
+def stream(events: Sequence[dict[str, Any]], name: str) -> Exchange:
+    """Events of a stream as the provider's API sends them: messages of an event stream (Bedrock), else server-sent."""
+    if all(len(event) == 1 and next(iter(event)) in _CONVERSE for event in events):
+        made = b"".join(event_message(kind, said) for event in events for kind, said in event.items())
+        return _answer(name, made, EVENT_STREAM)
+    return _answer(name, sse(events), "text/event-stream; charset=utf-8")
+
+
+def _answer(name: str, body: bytes, kind: str) -> Exchange:
+    headers: Headers = (("content-type", kind),)
+    return Exchange(name, "POST", "", (), None, 200, headers, body, is_stream(media_type(headers, body)))
+
+
+def event_lines(data: bytes) -> list[dict[str, Any]] | None:
+    """The events of a file with one JSON object a line, or None: every line has to look like an event of a stream."""
+    lines = [line for line in data.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    if not lines or not all(line.lstrip().startswith(b"{") for line in lines):
+        return None
+    try:
+        events = [json.loads(line) for line in lines]
+    except (ValueError, RecursionError):
+        return None
+    return events if all(_is_event(event) for event in events) else None
+
+
+def _is_event(event: dict[str, Any]) -> bool:
+    if len(event) == 1 and next(iter(event)) in _CONVERSE:
+        return True
+    if str(event.get("object", "")).endswith((".chunk", "text_completion")):
+        return True
+    kind = event.get("type")
+    if isinstance(kind, str):  # `message_start`, `response.created`, `content-delta`, `ping`, `error`
+        return event.get("role") is None
+    return isinstance(event.get("candidates"), list) or (
+        isinstance(event.get("choices"), list) and "delta" in str(event["choices"])[:2000]
+    )
+
+
+def is_answer(body: object) -> bool:
+    """Whether a JSON value has the form of a whole answer of a model API: by its fields, not by who sent it."""
+    if not isinstance(body, dict):
+        return False
+    said = cast("dict[str, Any]", body)
+    output, message = said.get("output"), said.get("message")
+    return (
+        isinstance(said.get("choices"), list)
+        or isinstance(said.get("candidates"), list)
+        or (said.get("object") == "response" and isinstance(output, list))
+        or (isinstance(output, dict) and "message" in output and "usage" in said)
+        or (said.get("type") == "message" and isinstance(said.get("content"), list))
+        or (isinstance(message, dict) and ("finish_reason" in said or "done" in said))
+        or isinstance(said.get("embeddings"), list)
+        or (said.get("object") in ("list", "embedding") and isinstance(said.get("data"), list))
+        or (isinstance(said.get("error"), dict | str) and len(said) <= 4)
+    )
+
+
+def sse(events: Sequence[dict[str, Any]]) -> bytes:
+    """Server-sent events: named where each event has a ``type``, closed with ``[DONE]`` where OpenAI's form does so."""
+    parts: list[str] = []
+    for event in events:
+        kind = event.get("type")
+        head = f"event: {kind}\n" if isinstance(kind, str) and kind.isprintable() else ""
+        parts.append(f"{head}data: {json.dumps(event, ensure_ascii=False)}\n\n")
+    if events and str(events[-1].get("object")) in _DONE:
+        parts.append("data: [DONE]\n\n")
+    return "".join(parts).encode("utf-8", "surrogatepass")
+
+
+def event_message(kind: str, said: object) -> bytes:
+    """One message of an AWS event stream with a JSON payload: prelude, its CRC-32, headers, payload, CRC-32 of all."""
+    payload = json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    error = kind.endswith("Exception")
+    names = {
+        ":exception-type" if error else ":event-type": kind,
+        ":content-type": "application/json",
+        ":message-type": "exception" if error else "event",
+    }
+    headers = b"".join(
+        bytes([len(name)]) + name.encode() + b"\x07" + len(value).to_bytes(2, "big") + value.encode()
+        for name, value in names.items()
+    )
+    prelude = (16 + len(headers) + len(payload)).to_bytes(4, "big") + len(headers).to_bytes(4, "big")
+    head = prelude + binascii.crc32(prelude).to_bytes(4, "big")
+    message = head + headers + payload
+    if len(message) > 16 * 1024 * 1024:
+        raise TrafficError("an event of more than 16 MiB does not fit into a message of an event stream")
+    return message + binascii.crc32(message).to_bytes(4, "big")
