@@ -30,6 +30,7 @@
     BaseException
     └── ControlFlow                    never caught by ``except Exception`` (docs/internals.md, Verdicts)
         ├── Diverged                   raised inside the agent when its replay diverged
+        ├── Stopped                    raised inside the agent when its run can no longer be recorded
         └── Suspend                    raised inside the agent when it waits for a person (later)
 
 Every error carries fields, not only text; its message says what happened, where, and what to do next.
@@ -57,6 +58,7 @@ __all__ = [
     "ProviderError",
     "RecordedError",
     "RunNotFound",
+    "Stopped",
     "StoreError",
     "StoreFailed",
     "Suspend",
@@ -158,7 +160,7 @@ class LeaseHeld(StoreError):
 
 
 class StoreFailed(StoreError):
-    """Writing failed (no space, read-only, I/O error): the run stops before its next effect."""
+    """Writing failed (no space, read-only, I/O error): the run stops before its next effect (see ``Stopped``)."""
 
 
 class TargetError(LoomError):
@@ -279,6 +281,13 @@ class ControlFlow(BaseException):
 
 class Diverged(ControlFlow):
     """Raised inside the agent when its replay diverged; the engine keeps the verdict whatever the agent does."""
+
+
+class Stopped(ControlFlow):
+    """Raised inside the agent when its run can no longer be recorded (``__cause__`` says why).
+
+    Whoever started the run gets the cause itself, a ``StoreFailed``: an agent that goes on after any ``Exception`` must
+    not go on after this."""
 
 
 class Suspend(ControlFlow):

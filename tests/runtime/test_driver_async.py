@@ -10,7 +10,7 @@ import pytest
 
 import agentloom
 from agentloom import Agent, Trace, agent
-from agentloom.errors import Diverged, StoreFailed
+from agentloom.errors import ControlFlow, Diverged, StoreFailed
 from agentloom.runtime.calls import Arrival
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.store import MemoryStore
@@ -246,7 +246,7 @@ def test_after_a_verdict_clean_up_runs_without_events_and_without_host_calls(fai
             LOG.append(task.done())
         return "fine"
 
-    with pytest.raises(type(failure)):
+    with pytest.raises(ControlFlow):
         driver.run_blocking(swallows())
     assert LOG == [False, "clean"]
     assert bench.engine.failure is failure

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.errors import Diverged, NotSupported, StoreFailed, ValueRefused
+from agentloom.errors import Diverged, NotSupported, Stopped, StoreFailed, ValueRefused
 from agentloom.runtime.calls import Arrival, CallSpec
 from tests.runtime.fakes import Bench
 
@@ -192,13 +192,18 @@ def test_a_store_that_fails_ends_the_run_there(which: int) -> None:
     act = everything(bench)[which]
     bench.tape.fail_at = 1
     told = list(bench.source.told)
-    with pytest.raises(StoreFailed):
+    finishing = which == 6  # for whoever started the run, all the others for the agent
+    with pytest.raises(StoreFailed if finishing else Stopped):
         act()
     assert bench.source.told == told  # nobody is told of what was not written
     bench.tape.fail_at = None
     for other in everything_but_ending(bench):
-        with pytest.raises(StoreFailed):
+        with pytest.raises(Stopped) as stopped:
             other()
+        assert stopped.value.__cause__ is bench.engine.failure
+    with pytest.raises(StoreFailed) as failed:
+        bench.engine.finish("completed", "as if nothing had been")
+    assert failed.value is bench.engine.failure
     assert bench.kinds == ["start", "request"]
 
 
@@ -208,7 +213,6 @@ def everything_but_ending(bench: Bench) -> list[Any]:
         lambda: bench.engine.deliver(Arrival("timer")),
         lambda: bench.engine.mark("note", 1),
         lambda: bench.engine.state(bench.session.root, "s", 1, ()),
-        lambda: bench.engine.finish("completed", "as if nothing had been"),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.errors import StoreFailed
+from agentloom.errors import Stopped, StoreFailed
 from agentloom.format.journal import check
 from agentloom.runtime.calls import Arrival
 from agentloom.runtime.ledger import NoLedger
@@ -79,7 +79,7 @@ def test_a_batch_of_chunks_that_cannot_be_written_stops_the_run() -> None:
     call = bench.begin()
     bench.engine.deliver(Arrival("chunk", call, value=1))
     bench.tape.fail_at = 1
-    with pytest.raises(StoreFailed):
+    with pytest.raises(Stopped):
         bench.engine.deliver(Arrival("outcome", call))
     assert isinstance(bench.engine.failure, StoreFailed)
 

@@ -16,7 +16,7 @@ from agentloom.cli.script_loops import close_outer
 from agentloom.cli.script_output import stream_facts
 from agentloom.cli.script_run import Program, ScriptRun
 from agentloom.cli.targets import agent_names
-from agentloom.errors import ControlFlow, StoreFailed
+from agentloom.errors import ControlFlow
 from agentloom.runtime.recorder import RunOptions, begin
 from agentloom.store import open_store
 
@@ -72,10 +72,8 @@ def _run(
         if not results.ours:
             leave(ended.exit)  # a process that the program forked, and that came to the program's end
         finish(ended)
-    except (ControlFlow, StoreFailed):
-        failure = session.engine.failure
-        if isinstance(failure, StoreFailed):
-            raise failure from None  # the run stopped before its next effect
+    except ControlFlow:
+        session.engine.judge()  # a store that failed: the run stopped before its next effect
         raise
     finally:
         session.source.close()

@@ -112,7 +112,7 @@ def _finish_returned(session: Session, value: object) -> object:
 
 def _finish_raised(session: Session, error: BaseException) -> None:
     """Write how an agent that raised ended. A kept verdict goes first, whatever the agent raised afterwards."""
-    session.engine.guard()
+    session.engine.judge()
     if isinstance(error, ControlFlow):
         session.engine.fail(error)
     stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)

@@ -172,11 +172,11 @@ class Baton:
                 self._cancel_all()
                 return
         except BaseException as failure:  # noqa: BLE001 - handed to every strand
-            # The run is over: every strand is woken, and its next host call raises what is kept.
+            # The run is over: every strand is woken, and its next host call stops it again.
             if engine.failure is None and isinstance(failure, ControlFlow):
                 engine.failure = failure
             while self._waiting:
-                self._wake(self._waiting[0], Delivery(None, "outcome", error=engine.failure or failure))
+                self._wake(self._waiting[0], Delivery(None, "outcome", error=failure))
             return
         woken = delivery.call.sink if delivery.call is not None else None
         if isinstance(woken, _Strand):

@@ -99,8 +99,7 @@ class AsyncDriver:
         engine.take()
         while True:
             quiescent = self.loop.pump()
-            if engine.failure is not None:
-                raise engine.failure
+            engine.stop()
             if done():
                 return True
             if self.loop.stopping:

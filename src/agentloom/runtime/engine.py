@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from agentloom.errors import ControlFlow, Diverged, NotSupported, StoreFailed, ValueRefused
+from agentloom.errors import ControlFlow, Diverged, NotSupported, Stopped, StoreFailed, ValueRefused
 from agentloom.format.captures import Captures, Grown
 from agentloom.format.keys import Keys
 from agentloom.format.values import Tree, Types, decode, encode, encode_apart
@@ -164,7 +164,7 @@ class Engine:
     # -- what the world answers ----------------------------------------------------------------------------------
 
     def deliver(self, arrival: Arrival) -> Delivery:
-        """Write one event and turn it into what the agent gets. Raises the kept failure, if any."""
+        """Write one event and turn it into what the agent gets. Stops where a failure is kept."""
         self.guard()
         self.vt = max(self.vt, arrival.vt)
         self._torn = True
@@ -257,6 +257,13 @@ class Engine:
         Raises the kept failure (``Diverged``, ``StoreFailed``) whatever the agent returned. Called by whoever started
         the run, in a thread of its choice.
         """
+        try:
+            return self._finish(status, value)
+        except Stopped:
+            self.judge()
+            raise
+
+    def _finish(self, status: str, value: object) -> object:
         self.take()
         self.guard()
         tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
@@ -273,19 +280,11 @@ class Engine:
     # -- the verdict ---------------------------------------------------------------------------------------------
 
     def guard(self) -> None:
-        """Raise the kept failure, if any: after it no host call of this run does anything. Raises ``NotSupported``
-        after the end, and in a thread that is not the run's: what it does has no place in the recorded order.
-
-        An exception that did not come from here (raised by a signal handler, a full stack) and cut the engine off in
-        the middle is a failure too: what would be written now would not fit what was.
+        """Stop the agent's code where a failure is kept: after it no host call of this run does anything. Raises
+        ``NotSupported`` after the end, and in a thread that is not the run's: what it does has no place in the
+        recorded order.
         """
-        if self._torn and self.failure is None:
-            self.failure = StoreFailed(
-                "the run was cut off in the middle of writing an entry; it ends there, and nothing more is recorded",
-                hint="what was written before holds; look at what interrupted it (a signal handler that raises?)",
-            )
-        if self.failure is not None:
-            raise self.failure
+        self.stop()
         if self._ended:
             raise NotSupported(
                 "a host call was made after the run had ended",
@@ -302,10 +301,31 @@ class Engine:
         self._thread = threading.get_ident()
 
     def fail(self, failure: BaseException) -> NoReturn:
-        """Keep the first failure and raise it."""
+        """Keep the first failure and stop the agent's code."""
         if self.failure is None:
             self.failure = failure
-        raise failure
+        _stop(failure)
+
+    def stop(self) -> None:
+        """Stop the agent's code with the kept failure, if there is one."""
+        self._notice_tear()
+        if self.failure is not None:
+            _stop(self.failure)
+
+    def judge(self) -> None:
+        """Raise the kept failure itself, if there is one: for whoever started the run."""
+        self._notice_tear()
+        if self.failure is not None:
+            raise self.failure
+
+    def _notice_tear(self) -> None:
+        """An exception that did not come from here (raised by a signal handler, a full stack) and cut the engine off
+        in the middle is a failure too: what would be written now would not fit what was."""
+        if self._torn and self.failure is None:
+            self.failure = StoreFailed(
+                "the run was cut off in the middle of writing an entry; it ends there, and nothing more is recorded",
+                hint="what was written before holds; look at what interrupted it (a signal handler that raises?)",
+            )
 
     @property
     def diverged(self) -> bool:
@@ -325,6 +345,14 @@ class Engine:
             raise ValueRefused(
                 refused.path, refused.type_name, f"{refused.reason} (argument of {spec.type} {spec.name})"
             ) from None
+
+
+def _stop(failure: BaseException) -> NoReturn:
+    """Raise ``failure`` in a form that the agent's ``except Exception`` does not catch: a loop around it that goes on
+    after any error would never end on a full disk."""
+    if isinstance(failure, Exception):
+        raise Stopped(f"the run stops here: {failure}") from failure
+    raise failure
 
 
 def _usage_of(call: Call, tree: Tree) -> dict[str, Tree] | None:
