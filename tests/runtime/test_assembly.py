@@ -117,3 +117,14 @@ def test_choices() -> None:
     assert [choice["content"] for choice in made["choices"]] == ["a", "b", "c"]
     assert [choice["finish_reason"] for choice in made["choices"]] == [None, "stop", None]
     assert made["content"] == "a"
+
+
+def test_an_empty_name_in_a_later_piece_changes_nothing() -> None:
+    """As watsonx sends them; a call that never had a name keeps the empty one."""
+    first = {"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a"'}}
+    later = {"index": 0, "id": "", "type": None, "function": {"name": "", "arguments": ": 1}"}}
+    made = assemble([{"tool_calls": [first]}, {"tool_calls": [later]}])
+    assert made["tool_calls"] == [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
+    ]
+    assert assemble([{"tool_calls": [later]}])["tool_calls"][0]["function"]["name"] == ""

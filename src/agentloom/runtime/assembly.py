@@ -135,9 +135,9 @@ class Assembly:
                     grows = key in ("arguments", "input") and isinstance(text, str)
                     if grows:
                         inner[key] = inner.get(key, "") + text
-                    elif text is not None:
-                        inner[key] = copy_tree(text)
-            else:
+                    elif text is not None and (text != "" or not inner.get(key)):
+                        inner[key] = copy_tree(text)  # later pieces of some servers have an empty name
+            elif value != "" or not call.get(name):
                 call[name] = copy_tree(value)
 
     def answer(self) -> dict[str, Any]:

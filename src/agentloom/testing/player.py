@@ -37,8 +37,8 @@ _NO_CONTENT = (204, 304)
 class Faults:
     """How to break an answer. ``delay``: seconds before its first byte. ``pieces``: bytes of each write, the last size
     again and again (0: all at once); a write is a chunk of the transfer. ``pause``: seconds between writes.
-    ``cut``: after so many bytes of the body the connection ends, as a lost one does (0: after the headers; a body
-    that is not longer is whole). ``drop``: it ends without any answer.
+    ``cut``: after so many bytes of the body (0: after the headers) the connection ends, as a lost one does, without
+    the end of the transfer. ``drop``: it ends without any answer.
     """
 
     delay: float = 0.0
@@ -215,13 +215,12 @@ class _Handler(QuietHandler):
         else:
             self.send_header("content-length", str(len(body)))
         self.end_headers()
-        cut = faults.cut if faults.cut is not None and faults.cut < len(body) else None
-        for number, piece in enumerate(faults.split(body[:cut])):
+        for number, piece in enumerate(faults.split(body[: faults.cut])):
             if number and faults.pause and self.player.stopping.wait(faults.pause):
                 self.close_connection = True
                 return
             self._write(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
-        if cut is not None:  # no last chunk, fewer bytes than said: the client sees an incomplete body
+        if faults.cut is not None:  # no last chunk, fewer bytes than said: the client sees an incomplete body
             self.close_connection = True
         elif chunked:
             self._write(b"0\r\n\r\n")

@@ -213,7 +213,7 @@ def _objects(item: Mapping[str, Any], name: str) -> Found:
     asked = _headers(request.get("headers"), "request.headers")
     # The recorder puts an endpoint that has the version behind a base address that has it too.
     url = str(request.get("url") or "").replace("/v1/v1/", "/v1/")
-    sent = None if request.get("body") is None else _bytes(request["body"], "request.body")
+    sent = None if request.get("body") is None else _bytes(_sdk_body(request["body"]), "request.body")
     if isinstance(body, list):
         events = [_data(one, f"response.body[{n}]") for n, one in enumerate(cast("list[object]", body))]
         answer = traffic_bare.stream(events, name)
@@ -221,6 +221,17 @@ def _objects(item: Mapping[str, Any], name: str) -> Found:
         said = _bytes(_data(body, "response.body"), "response.body")
         answer = traffic_bare.body_of(said, name)
     return _exchange(name, request.get("method"), url, asked, sent, 200, answer.headers, answer.body)
+
+
+def _sdk_body(arguments: object) -> object:
+    """The body that an SDK made of its arguments: what ``extra_body`` held is in it, what steers the call is not."""
+    if not isinstance(arguments, dict):
+        return arguments
+    said = dict(cast("dict[str, Any]", arguments))
+    extra: object = said.pop("extra_body", None)
+    for name in ("extra_headers", "extra_query", "timeout"):
+        said.pop(name, None)
+    return said | cast("dict[str, Any]", extra) if isinstance(extra, dict) else said
 
 
 def _data(value: object, where: str) -> dict[str, Any]:
