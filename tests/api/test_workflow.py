@@ -103,8 +103,8 @@ def test_the_state_is_read_only_by_copy() -> None:
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("x", {}, "exactly one of model= and fn="),
-        ("x", {"model": "a", "fn": len}, "exactly one of model= and fn="),
+        ("x", {}, "it has nothing to run"),
+        ("x", {"model": "a", "fn": len}, "exactly one of model=, fn=, tool=, agent=, workflow="),
         ("input", {"model": "a"}, "the name is taken"),
         ("first", {"model": "a"}, "the name is taken"),
         ("two words", {"model": "a"}, "'two_words'"),
@@ -112,7 +112,6 @@ def test_the_state_is_read_only_by_copy() -> None:
         ("_x", {"model": "a"}, "would not be its result"),
         ("x", {"fn": len, "prompt": ""}, "prompt belong to a model step"),
         ("x", {"fn": len, "system": ""}, "system belong to a model step"),
-        ("x", {"model": "a", "stream": True}, "stream= is not for steps"),
         ("x", {"model": "a", "messages": [{}]}, "messages= is not for steps"),
         ("x", {"model": "a", "prompt": "{second}"}, "has {second}; before it there are input, first"),
         ("x", {"model": "a", "prompt": "{}"}, "has {}; before it"),
@@ -126,7 +125,7 @@ def test_the_state_is_read_only_by_copy() -> None:
 def test_what_cannot_be_built_names_the_step(name: str, given: dict[str, Any], message: str) -> None:
     graph = Workflow().step("first", model="a")
     with pytest.raises(WorkflowError, match=re.escape(message)) as caught:
-        graph.step(name, **given)
+        graph.step(name, **given).build()
     assert repr(name) in caught.value.message
 
 

@@ -1,153 +1,216 @@
-"""``Workflow``: model steps and deterministic steps, run one after the other.
+"""``Workflow``: a graph of steps. Models answer, deterministic steps decide, tools act; every step is recorded.
 
 A model step without ``prompt`` sends the run's input as the user message; when steps have run before it, their
 results follow the input, each as a line with the step's name and a colon and then the result. A deterministic step
-gets the ``State``; it really runs on replay too, and its result is compared with the recorded one.
+gets the ``State``; it really runs on replay too, and its result and its choice are compared with the recorded ones.
 """
 
 from __future__ import annotations
 
-import asyncio
-import functools
-import inspect
-import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from string import Formatter
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from agentloom.api.agent import Agent
-from agentloom.api.hosts import model as ask_model
 from agentloom.api.trace import Trace
+from agentloom.api.workflow_checks import Fault, check_name, check_step, findings, raise_faults
+from agentloom.api.workflow_draw import draw
+from agentloom.api.workflow_events import Event, Finished
+from agentloom.api.workflow_graph import Graph
+from agentloom.api.workflow_run import execute
+from agentloom.api.workflow_state import State
+from agentloom.api.workflow_steps import Goto, Kind, Prompt, Step, goto
+from agentloom.api.workflow_stream import WorkflowStream, in_steps
+from agentloom.api.workflow_taken import way_of
 from agentloom.errors import WorkflowError
-from agentloom.format.values import decode, encode
 from agentloom.runtime.agents import AgentFunction
-from agentloom.runtime.answers import Answer
-from agentloom.runtime.places import place_of
-from agentloom.runtime.registry import TYPES, declare_annotations
-from agentloom.runtime.scope import entered, require
+from agentloom.runtime.registry import declare_annotations
 from agentloom.store import Store
 
-__all__ = ["State", "Workflow"]
+if TYPE_CHECKING:
+    from agentloom.api.retries import Retry
 
+__all__ = ["Goto", "State", "Workflow", "goto"]
 
-class State(Mapping[str, Any]):
-    """What a step sees: the run's ``input`` and the results of the steps before, by name.
-
-    ``state["classify"]`` and ``state.classify`` are the same. Each read gives a fresh copy and is noted: the trace
-    says which fields a deterministic step read.
-    """
-
-    def __init__(self, given: object, results: Mapping[str, object]) -> None:
-        self._fields: dict[str, object] = {"input": given, **results}
-        self._reads: list[str] = []
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._fields:
-            raise KeyError(f"{name!r} is not a field of the state; it has {', '.join(self._fields)}")
-        if name not in self._reads:
-            self._reads.append(name)
-        return decode(encode(self._fields[name], TYPES), TYPES)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError as error:
-            raise AttributeError(str(error.args[0])) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The fields read so far, in the order of their first reading."""
-        return tuple(self._reads)
-
-
-Prompt = str | Callable[[State], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    name: str
-    model: str | None
-    fn: Callable[[State], Any] | None
-    prompt: Prompt | None
-    system: str | None
-    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+F = TypeVar("F", bound=Callable[..., Any])
+StoreLike = Store | str | os.PathLike[str] | None
+_KINDS: tuple[Kind, ...] = ("model", "fn", "tool", "agent", "workflow")
 
 
 class Workflow:
-    """A sequence of named steps. ``name`` is what its runs are listed under."""
+    """Named steps, each after those that it names in ``after=``. ``name`` is what its runs are listed under."""
 
     def __init__(self, name: str = "workflow") -> None:
         self.name = name
-        self._steps: dict[str, _Step] = {}
+        self._steps: dict[str, Step] = {}
+        self._open: dict[str, None] = {}  # decorators that have not decorated anything yet
+        self._built: Graph | None = None
         caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # who makes the workflow
         self._module = str(caller.f_globals.get("__name__", "?"))
         self._file = os.path.abspath(caller.f_code.co_filename)
 
+    # -- building ------------------------------------------------------------------------------------------------
+
+    @overload
+    def step(self, name: F, /) -> F: ...
+    @overload
     def step(
         self,
         name: str,
         *,
-        model: str | None = None,
-        fn: Callable[[Any], Any] | None = None,
+        after: str | Sequence[str] | None = None,
+        when: Callable[[Any], object] | None = None,
+        retry: Retry | int | None = None,
+        timeout: float | None = None,
+        each: str | Callable[[Any], Any] | None = None,
+        limit: int = 8,
+        loop: Mapping[str, int] | None = None,
+        inputs: Sequence[str] | None = None,
+    ) -> Callable[[F], F]: ...
+    @overload
+    def step(
+        self,
+        name: str,
+        *,
+        model: str | Sequence[str],
         prompt: Prompt | None = None,
+        template: Any = None,
         system: str | None = None,
+        output: Any = None,
+        repair: int | None = None,
+        after: str | Sequence[str] | None = None,
+        when: Callable[[Any], object] | None = None,
+        retry: Retry | int | None = None,
+        timeout: float | None = None,
+        each: str | Callable[[Any], Any] | None = None,
+        limit: int = 8,
+        inputs: Sequence[str] | None = None,
         **params: Any,
-    ) -> Workflow:
-        """Add a step: ``model=`` asks a model (``params`` as ``agentloom.model`` takes them), ``fn=`` runs a function
-        of one argument, the ``State``.
+    ) -> Workflow: ...
+    @overload
+    def step(
+        self,
+        name: str,
+        *,
+        fn: Callable[[Any], Any],
+        after: str | Sequence[str] | None = None,
+        when: Callable[[Any], object] | None = None,
+        retry: Retry | int | None = None,
+        timeout: float | None = None,
+        each: str | Callable[[Any], Any] | None = None,
+        limit: int = 8,
+        loop: Mapping[str, int] | None = None,
+        inputs: Sequence[str] | None = None,
+    ) -> Workflow: ...
+    @overload
+    def step(
+        self,
+        name: str,
+        *,
+        tool: Callable[..., Any] | None = None,
+        agent: Callable[..., Any] | None = None,
+        workflow: Workflow | None = None,
+        args: Mapping[str, Any] | Callable[[Any], Any] | None = None,
+        after: str | Sequence[str] | None = None,
+        when: Callable[[Any], object] | None = None,
+        retry: Retry | int | None = None,
+        timeout: float | None = None,
+        each: str | Callable[[Any], Any] | None = None,
+        limit: int = 8,
+        inputs: Sequence[str] | None = None,
+    ) -> Workflow: ...
+    def step(self, name: Any, **given: Any) -> Any:
+        """Add a step; returns the workflow. It is one of
 
-        ``prompt`` is a text in which ``{input}`` and ``{step name}`` are replaced, or a function of the state that
-        returns a text or messages. Raises ``WorkflowError`` naming the step.
+        - ``model=`` asks a model, or several in turn (the first, then its fallbacks); other parameters as
+          ``agentloom.model`` takes them. ``prompt`` is a text in which ``{input}`` and ``{step name}`` are replaced, or
+          a function of the state that returns a text or messages;
+        - ``fn=`` runs a function of one argument, the ``State``. It may return ``goto(name)``. Without any of these
+          words ``step`` is a decorator of such a function;
+        - ``tool=``, ``agent=``, ``workflow=`` call one; ``args=`` gives the arguments, else they are fields by name.
+
+        ``after`` names the steps that it follows (default: the one defined before; ``()``: it starts at once);
+        ``when`` skips it where it is false; ``each`` and ``limit`` run it for the items of a list; ``loop`` names
+        steps that it may go back to, and how often a run; ``inputs`` restricts what it sees; ``retry`` and ``timeout``
+        (seconds, of each attempt) are for errors. Raises ``WorkflowError`` naming the step.
         """
-        if (model is None) == (fn is None):
-            raise WorkflowError(f"step {name!r}: give exactly one of model= and fn=", step=name)
-        if name in self._steps or name == "input":
-            raise WorkflowError(f"step {name!r}: the name is taken", hint="choose another name", step=name)
-        if not name.isidentifier():
-            raise WorkflowError(
-                f"step {name!r}: a step's name is an identifier, such as {_identifier(name)!r}", step=name
-            )
-        if hasattr(State, name) or name.startswith("_"):
-            raise WorkflowError(
-                f"step {name!r}: state.{name} would not be its result", hint="choose another name", step=name
-            )
-        if fn is not None:
-            given = {**params, "prompt": prompt, "system": system}
-            wrong = ", ".join(key for key, value in given.items() if value is not None or key in params)
-            if wrong:
-                raise WorkflowError(f"step {name!r}: {wrong} belong to a model step", step=name)
-            _check_one_argument(name, fn)
-            declare_annotations(fn)
-        for word, instead in _INSTEAD.items():
-            if params.get(word):
-                raise WorkflowError(f"step {name!r}: {word}= is not for steps", hint=instead, step=name)
-        if isinstance(prompt, str):
-            _check_template(name, prompt, ["input", *self._steps])
-        self._steps[name] = _Step(name, model, fn, prompt, system, params)
+        if callable(name):
+            self._add(str(getattr(name, "__name__", "step")), {"fn": name}, verify=False)
+            return name
+        if not any(given.get(kind) is not None for kind in _KINDS):
+            return _Decorator(self, name, given)
+        return self._add(name, given, verify=False)
+
+    def verify(
+        self,
+        name: str,
+        *,
+        inputs: Sequence[str],
+        model: str | Sequence[str] | None = None,
+        fn: Callable[[Any], Any] | None = None,
+        agent: Callable[..., Any] | None = None,
+        workflow: Workflow | None = None,
+        **given: Any,
+    ) -> Workflow:
+        """Add a step that checks others without sharing their context: it runs as a child run that is given the
+        fields in ``inputs`` and nothing else, not even the run's input unless it is named. Otherwise as ``step``."""
+        ways = {"model": model, "fn": fn, "agent": agent, "workflow": workflow}
+        return self._add(name, {**given, **ways, "inputs": inputs}, verify=True)
+
+    def _add(self, name: str, given: Mapping[str, Any], *, verify: bool) -> Workflow:
+        check_name(name, self._steps)
+        step = _step_of(name, given, verify=verify, before=next(reversed(self._steps), None))
+        check_step(step)
+        if step.kind == "fn":
+            declare_annotations(step.target)
+        self._open.pop(name, None)
+        self._steps[name] = step
+        self._built = None
         return self
+
+    def build(self) -> Workflow:
+        """Check the whole workflow; returns it. Raises ``WorkflowError`` with everything that is wrong."""
+        self._graph()
+        return self
+
+    def _graph(self, within: tuple[Workflow, ...] = ()) -> Graph:
+        if not self._steps and not self._open:
+            raise WorkflowError(f"workflow {self.name!r} has no steps", hint="add one with .step(...)")
+        if self._built is None or self._open:
+            graph = Graph.of(self._steps)
+            raise_faults(self.name, [*findings(graph, self._open), *self._of_others((*within, self))])
+            self._built = graph
+        return self._built
+
+    def _of_others(self, within: tuple[Workflow, ...]) -> Iterator[Fault]:
+        """What is wrong with the workflows in this one."""
+        for step in self._steps.values():
+            if step.kind != "workflow":
+                continue
+            if any(step.target is outer for outer in within):
+                yield Fault(
+                    step.name, f"it runs workflow {step.target.name!r} inside itself", "loop= goes back"
+                )
+                continue
+            try:
+                step.target._graph(within)
+            except WorkflowError as error:
+                yield Fault(step.name, f"its workflow {step.target.name!r}: {error.message}", error.hint)
+
+    # -- running -------------------------------------------------------------------------------------------------
 
     def run(
         self,
         input: object,  # noqa: A002 - the word of the contract
         *,
         seed: int | None = None,
-        store: Store | str | os.PathLike[str] | None = None,
+        store: StoreLike = None,
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
     ) -> Trace:
-        """Run all steps and return the trace; ``trace.output`` is the last step's result. ``seed`` seeds the run's
-        own random draws and is not sent to any provider."""
+        """Run all steps and return the trace; ``trace.output`` is the last step's result, or where several branches
+        end a mapping of theirs by name. ``seed`` seeds the run's own random draws and is not sent to any provider."""
         return self.agent().run(input, seed=seed, store=store, tags=tags, conversation=conversation)
 
     async def arun(
@@ -155,140 +218,124 @@ class Workflow:
         input: object,  # noqa: A002 - the word of the contract
         *,
         seed: int | None = None,
-        store: Store | str | os.PathLike[str] | None = None,
+        store: StoreLike = None,
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
     ) -> Trace:
         """As ``run``, inside a running event loop."""
         return await self.agent().arun(input, seed=seed, store=store, tags=tags, conversation=conversation)
 
+    def stream(self, input: object, **options: Any) -> WorkflowStream:  # noqa: A002 - the word of the contract
+        """Run and tell what happens: an async iterator of events, the last of them ``Finished`` with the trace.
+
+        ``async with graph.stream(...) as events`` cancels the run when the block is left early. ``options`` as
+        ``run`` takes them. Raises what the run raises, after its last event.
+        """
+        return WorkflowStream(self.agent(), input, options)
+
+    def stream_sync(self, input: object, **options: Any) -> Iterator[Event | Finished]:  # noqa: A002
+        """As ``stream``, for programs without an event loop: the run goes on while the next event is asked for."""
+        return in_steps(self.agent(), input, options)
+
+    def draw(self, format: Literal["mermaid", "dot"] = "mermaid", *, run: Trace | None = None) -> str:  # noqa: A002
+        """The graph as text for Mermaid or Graphviz. With the trace of a ``run``: which way it went."""
+        graph = self._graph()
+        return draw(graph, format, None if run is None else way_of(graph, self.name, run.journal))
+
     def agent(self) -> Agent[..., Any]:
-        """The workflow as an agent. Raises ``WorkflowError`` when it has no steps."""
-        if not self._steps:
-            raise WorkflowError(f"workflow {self.name!r} has no steps", hint="add one with .step(...)")
+        """The workflow as an agent. Raises ``WorkflowError`` as ``build`` does."""
+        self._graph()
         made: Agent[..., Any] = Agent(self._execute, self.name)
         made.function = AgentFunction(self.name, self._execute, self._module, self.name, self._file)
         return made
 
     async def _execute(self, given: object) -> object:
-        results: dict[str, object] = {}
-        for step in self._steps.values():
-            results[step.name] = await self._execute_step(step, given, results)
-        return results[next(reversed(results))]
-
-    async def _execute_step(self, step: _Step, given: object, results: Mapping[str, object]) -> object:
-        scope = require("Workflow")
-        with entered(scope.child(step.name)):
-            try:
-                return await _perform(step, State(given, results))
-            except Exception as error:
-                error.add_note(f"in step {step.name!r} of workflow {self.name!r}")
-                raise
+        return await execute(self.name, self._graph(), given)
 
 
-async def _perform(step: _Step, state: State) -> object:
-    if step.fn is not None:
-        return await _deterministic(step.name, step.fn, state)
-    # Which overload it is the parameters say only when run; steps do not stream.
-    ask = cast("Callable[..., Awaitable[Answer]]", ask_model)
-    answer = await ask(cast(str, step.model), _messages(step, state), **step.params)
-    return answer.text
+class _Decorator:
+    """``@graph.step("name")``. Anything else that is done with it says that the step has nothing to run."""
+
+    def __init__(self, workflow: Workflow, name: str, given: Mapping[str, Any]) -> None:
+        self._workflow, self._name, self._given = workflow, name, given
+        workflow._open[name] = None  # pyright: ignore[reportPrivateUsage]
+
+    def __call__(self, function: F) -> F:
+        self._workflow._add(self._name, {**self._given, "fn": function}, verify=False)  # pyright: ignore[reportPrivateUsage]
+        return function
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise WorkflowError(
+            f"step {self._name!r}: it has nothing to run",
+            hint="give one of model=, fn=, tool=, agent= and workflow=, or decorate a function with it",
+            step=self._name,
+        )
 
 
-async def _deterministic(name: str, fn: Callable[[State], Any], state: State) -> object:
-    scope = require("Workflow")
-    value = fn(state)
-    if inspect.isawaitable(value):
-        value = await asyncio.ensure_future(cast("asyncio.Future[Any]", value))
-    engine = scope.session.engine
-    return engine.state(scope, name, value, state.reads, src=place_of(fn, engine.places))
-
-
-def _messages(step: _Step, state: State) -> list[dict[str, Any]]:
-    prompt: Any
-    if callable(step.prompt):
-        prompt = step.prompt(state)
-        if not isinstance(prompt, str) and not _are_messages(prompt):
-            raise WorkflowError(
-                f"step {step.name!r}: its prompt function returned a {type(prompt).__name__}",
-                hint="return a text, or a list of messages with role and content",
-                step=step.name,
-            )
-    elif step.prompt is not None:
-        prompt = step.prompt.format_map(_Texts(state))
-    else:
-        prompt = _default_prompt(state)
-    if not isinstance(prompt, str):
-        return [*([{"role": "system", "content": step.system}] if step.system else []), *prompt]
-    messages = [{"role": "user", "content": prompt}]
-    return [{"role": "system", "content": step.system}, *messages] if step.system else messages
-
-
-def _default_prompt(state: State) -> str:
-    lines = [_text(state["input"])]
-    lines.extend(f"{name}: {_text(state[name])}" for name in state if name != "input")
-    return "\n".join(lines)
-
-
-class _Texts(dict[str, str]):
-    """The state's fields as texts, for ``str.format_map``."""
-
-    def __init__(self, state: State) -> None:
-        super().__init__()
-        self._state = state
-
-    def __missing__(self, name: str) -> str:
-        return _text(self._state[name])
-
-
-def _are_messages(prompt: object) -> bool:
-    return isinstance(prompt, Sequence) and all(
-        isinstance(item, Mapping) for item in cast("Sequence[object]", prompt)
+def _step_of(name: str, given: Mapping[str, Any], *, verify: bool, before: str | None) -> Step:
+    """The step that ``given`` describes; without ``after`` it follows ``before``."""
+    options = {word: value for word, value in given.items() if word not in _OWN}
+    kinds: list[Kind] = [kind for kind in _KINDS if given.get(kind) is not None]
+    if len(kinds) != 1:
+        words = ", ".join(f"{kind}=" for kind in _KINDS)
+        raise WorkflowError(f"step {name!r}: give exactly one of {words}", step=name)
+    if given.get("repair") is not None and given.get("output") is None:
+        raise WorkflowError(f"step {name!r}: repair= is for a model step with output=", step=name)
+    kind = kinds[0]
+    target = given[kind]
+    after = given.get("after")
+    models = (
+        (target,)
+        if isinstance(target, str)
+        else tuple(cast("Iterable[str]", target))
+        if kind == "model"
+        else ()
+    )
+    inputs = given.get("inputs")
+    return Step(
+        name=name,
+        kind=kind,
+        models=models,
+        target=None if kind == "model" else target,
+        prompt=given.get("prompt"),
+        template=given.get("template"),
+        system=given.get("system"),
+        output=given.get("output"),
+        repair=1 if given.get("repair") is None else given["repair"],
+        params=options,
+        after=_names(after) if after is not None else () if before is None else (before,),
+        when=given.get("when"),
+        retry=given.get("retry"),
+        timeout=given.get("timeout"),
+        args=given.get("args"),
+        each=given.get("each"),
+        limit=given.get("limit", 8),
+        loop=dict(given.get("loop") or {}),
+        inputs=None if inputs is None else _names(inputs),
+        verify=verify,
     )
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise WorkflowError(
-            f"a result of type {type(value).__name__} has no place in a prompt's text: {error}",
-            hint="give prompt= a function of the state that writes it as a text",
-        ) from None
+_OWN = frozenset(
+    (
+        *_KINDS,
+        "prompt",
+        "template",
+        "system",
+        "output",
+        "repair",
+        "after",
+        "when",
+        "retry",
+        "timeout",
+        "args",
+        "each",
+    )
+) | {"limit", "loop", "inputs"}
+"""The words of ``step`` that are not parameters of a model."""
 
 
-_INSTEAD = {
-    "messages": "prompt= takes a function that returns messages",
-    "stream": "a step's result is the whole text",
-}
-
-
-def _check_template(name: str, prompt: str, known: list[str]) -> None:
-    try:
-        fields = [part[1] for part in Formatter().parse(prompt) if part[1] is not None]
-    except ValueError as error:
-        raise WorkflowError(
-            f"step {name!r}: its prompt is no template: {error}", hint="write {{ and }} for braces", step=name
-        ) from None
-    for wanted in fields:
-        if wanted not in known:
-            raise WorkflowError(
-                f"step {name!r}: its prompt has {{{wanted}}}; before it there are {', '.join(known)}",
-                hint="write {{ and }} for braces, or give prompt= a function of the state",
-                step=name,
-            )
-
-
-def _identifier(name: str) -> str:
-    return "".join(char if char.isalnum() else "_" for char in name) or "step"
-
-
-def _check_one_argument(name: str, fn: Callable[..., Any]) -> None:
-    try:
-        inspect.signature(functools.partial(fn)).bind(None)
-    except (TypeError, ValueError) as error:
-        raise WorkflowError(
-            f"step {name!r}: fn= takes one argument, the state: {error}", hint="def fn(state): ...", step=name
-        ) from None
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))

@@ -25,6 +25,8 @@ __all__ = [
     "StepStarted",
     "Text",
     "at_step",
+    "here",
+    "is_watched",
     "tell",
     "told_retry",
     "told_text",
@@ -103,6 +105,16 @@ def tell(event: Event) -> None:
     watcher = _watcher.get()
     if watcher is not None:
         watcher(event)
+
+
+def is_watched() -> bool:
+    """Whether anybody gets the events; without, their values need not be copied."""
+    return _watcher.get() is not None
+
+
+def here() -> Event | None:
+    """The step that runs here, its visit and its item; None outside a workflow."""
+    return _place.get()
 
 
 def told_text(text: str) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agentloom.format.values import decode, encode
 from agentloom.runtime.registry import TYPES
 
-__all__ = ["State"]
+__all__ = ["State", "Why", "state_of", "why_absent"]
+
+Why = Callable[[str], "str | None"]
+"""Why a step does not see a name; None where it is no name at all."""
 
 
 class State(Mapping[str, Any]):
@@ -20,26 +23,23 @@ class State(Mapping[str, Any]):
     why, ``state.get("fix")`` is None, and ``"fix" in state`` is False.
     """
 
-    def __init__(
-        self, given: object, results: Mapping[str, object], *, absent: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, given: object, results: Mapping[str, object]) -> None:
         self._fields: dict[str, object] = {"input": given, **results}
-        self._absent: Mapping[str, str] = absent or {}
+        self._why: Why = _nothing_known
+        self._visit = 1
         self._reads: list[str] = []
-
-    @classmethod
-    def of(cls, fields: Mapping[str, object], absent: Mapping[str, str]) -> State:
-        """A state of exactly ``fields``; ``absent`` says why other names have no result."""
-        made = cls(None, {}, absent=absent)
-        made._fields = dict(fields)
-        return made
 
     def __getitem__(self, name: str) -> Any:
         known = name in self._fields
-        if (known or name in self._absent) and name not in self._reads:
+        why = None if known else self._why(name)
+        if (known or why) and name not in self._reads:
             self._reads.append(name)
+        if why:
+            raise KeyError(f"{name!r} has no result here: {why}")
         if not known:
-            raise KeyError(self._why_not(name))
+            raise KeyError(
+                f"{name!r} is not a field of the state; it has {', '.join(self._fields) or 'none'}"
+            )
         return decode(encode(self._fields[name], TYPES), TYPES)
 
     def __getattr__(self, name: str) -> Any:
@@ -60,11 +60,27 @@ class State(Mapping[str, Any]):
         return len(self._fields)
 
     @property
+    def visit(self) -> int:
+        """How often the run has come to this step, from 1: more than 1 where a loop went back."""
+        return self._visit
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The fields read so far, in the order of their first reading."""
         return tuple(self._reads)
 
-    def _why_not(self, name: str) -> str:
-        if name in self._absent:
-            return f"{name!r} has no result here: {self._absent[name]}"
-        return f"{name!r} is not a field of the state; it has {', '.join(self._fields) or 'none'}"
+
+def state_of(fields: Mapping[str, object], why: Why, *, visit: int = 1) -> State:
+    """A state of exactly ``fields``; ``why`` says of other names why they have no result (None: they are unknown)."""
+    made = State(None, {})
+    made._fields, made._why, made._visit = dict(fields), why, visit  # pyright: ignore[reportPrivateUsage]
+    return made
+
+
+def why_absent(state: State) -> Why:
+    """What the state says of names that it has no result for."""
+    return state._why  # pyright: ignore[reportPrivateUsage]
+
+
+def _nothing_known(name: str) -> None:
+    """Nobody knows more of a name than that it is no field."""

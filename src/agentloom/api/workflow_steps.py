@@ -1,17 +1,17 @@
-"""``Step``: one step of a workflow as data. What runs it: ``workflow_run`` (the graph), ``step_model``, ``retries``."""
+"""``Step``: one step of a workflow as data, and ``goto``, its choice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentloom.api.workflow_state import State
 
 if TYPE_CHECKING:
     from agentloom.api.retries import Retry
 
-__all__ = ["Kind", "Prompt", "Step"]
+__all__ = ["Goto", "Kind", "Prompt", "Step", "goto"]
 
 Kind = Literal["model", "fn", "tool", "agent", "workflow"]
 Prompt = str | Callable[[State], Any]
@@ -48,3 +48,35 @@ class Step:
     loop: Mapping[str, int] = field(default_factory=dict[str, int])
     inputs: tuple[str, ...] | None = None
     verify: bool = False
+
+    @property
+    def named(self) -> Mapping[str, Any] | None:
+        """The arguments of ``args=`` where it is a mapping."""
+        args: object = self.args
+        return cast("Mapping[str, Any]", args) if isinstance(args, Mapping) else None
+
+
+class _AsName:
+    """Stands for a value that was not given: the result is the name that was chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goto:
+    """A choice (see ``goto``)."""
+
+    name: str
+    given: object = _AsName
+
+    @property
+    def value(self) -> object:
+        """The result of the step that made the choice."""
+        return self.name if self.given is _AsName else self.given
+
+
+def goto(name: str, value: object = _AsName) -> Goto:
+    """What a deterministic step returns to choose the step that the workflow goes on with: a step after it, or one
+    that its ``loop=`` names. ``value`` is its own result; without one, the name that it chose.
+
+    The steps that were not chosen do not run, unless another step leads to them.
+    """
+    return Goto(name, value)

@@ -1,0 +1,92 @@
+"""The events of a run while it goes on, for async and for sync readers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from agentloom.api.agent import Agent
+from agentloom.api.trace import Trace
+from agentloom.api.workflow_events import Event, Finished, watched
+
+__all__ = ["WorkflowStream", "in_steps"]
+
+
+class WorkflowStream:
+    """An async iterator over what a run does. The run starts with the first event that is asked for.
+
+    What the reader does between events changes nothing in the record; leaving early (the end of an ``async with``
+    block, ``aclose``) cancels the run, and that is recorded. ``trace`` is its record once it is over.
+    """
+
+    def __init__(self, agent: Agent[..., Any], given: object, options: Mapping[str, Any]) -> None:
+        self._agent = agent
+        self._given = given
+        self._options = options
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._run: asyncio.Task[Trace] | None = None
+        self._over = False
+
+    @property
+    def trace(self) -> Trace | None:
+        """The record of the run; None before its end."""
+        run = self._run
+        ended = run is not None and run.done() and not run.cancelled() and run.exception() is None
+        return run.result() if run is not None and ended else None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event | Finished:
+        if self._over:
+            raise StopAsyncIteration
+        if self._run is None:
+            self._start()
+        event = await self._events.get()
+        if event is not None:
+            return event
+        self._over = True
+        run = self._run
+        if run is None:
+            raise StopAsyncIteration
+        return Finished(await run)
+
+    async def aclose(self) -> None:
+        """Cancel the run where it still goes on, and wait until its end is recorded."""
+        self._over = True
+        run = self._run
+        if run is not None and not run.done():
+            run.cancel()
+            await asyncio.wait([run])
+        if run is not None and not run.cancelled():
+            run.exception()  # whoever leaves early does not ask for it
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _start(self) -> None:
+        with watched(self._events.put_nowait):
+            self._run = asyncio.get_running_loop().create_task(self._agent.arun(self._given, **self._options))
+        self._run.add_done_callback(lambda _: self._events.put_nowait(None))
+
+
+def in_steps(agent: Agent[..., Any], given: object, options: Mapping[str, Any]) -> Iterator[Event | Finished]:
+    """The events one by one, from an event loop that runs while the next one is asked for."""
+    with asyncio.Runner() as runner:
+        stream = WorkflowStream(agent, given, options)
+        try:
+            while (event := runner.run(_next(stream))) is not None:
+                yield event
+        finally:
+            runner.run(stream.aclose())
+
+
+async def _next(stream: WorkflowStream) -> Event | Finished | None:
+    return await anext(stream, None)

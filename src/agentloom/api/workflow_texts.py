@@ -1,0 +1,44 @@
+"""Fields of the state in texts: ``{name}`` in prompts and arguments."""
+
+from __future__ import annotations
+
+import json
+from string import Formatter
+from typing import Any
+
+from agentloom.api.workflow_state import State
+from agentloom.errors import WorkflowError
+
+__all__ = ["Texts", "filled", "text_of"]
+
+
+class Texts(dict[str, str]):
+    """The state's fields as texts, for ``str.format_map``. Each is read from the state when it is asked for."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__()
+        self._state = state
+
+    def __missing__(self, name: str) -> str:
+        return text_of(self._state[name])
+
+
+def filled(text: str, state: State) -> Any:
+    """``text`` with its fields; one that is nothing but a field gives the field's own value, not its text."""
+    parts = list(Formatter().parse(text))
+    if len(parts) == 1 and not parts[0][0] and parts[0][1] and not parts[0][2] and not parts[0][3]:
+        return state[parts[0][1]]
+    return text.format_map(Texts(state))
+
+
+def text_of(value: object) -> str:
+    """A text as it is, everything else as JSON. Raises ``WorkflowError`` where JSON has no form for it."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise WorkflowError(
+            f"a result of type {type(value).__name__} has no place in a prompt's text: {error}",
+            hint="give prompt= a function of the state that writes it as a text",
+        ) from None
