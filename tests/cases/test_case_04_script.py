@@ -13,8 +13,9 @@ import pytest
 
 from agentloom.testing import FakeProvider
 from tests.cases.conftest import Scenario
-from tests.cases.traffic import CORPUS, WHY, exchanges
+from tests.cases.traffic import exchanges
 from tests.cli.scripts import clean
+from tests.corpus.files import CORPUS, WHY
 
 SCRIPT = """
 import asyncio, hashlib, json, sys

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 
 import pydantic
+
+from agentloom.testing import Exchange, Faults, Player
 
 
 @dataclass(frozen=True)
@@ -22,64 +22,29 @@ class Sent:
     slice: int = 0
     lost: bool = False
 
-    def slices(self) -> Iterator[bytes]:
-        size = self.slice or max(1, len(self.data))
-        for start in range(0, len(self.data), size):
-            yield self.data[start : start + size]
 
-
-class Wire:
-    """Answers each POST with the next of ``answers`` (the last one again and again), until it is left."""
+class Wire(Player):
+    """Answers each POST with the next of ``answers`` (again from the first one after the last), until it is left."""
 
     def __init__(self, *answers: Sent) -> None:
-        self.answers = list(answers)
-        self.bodies: list[bytes] = []
+        self._faults = [Faults(pieces=one.slice, cut=len(one.data) if one.lost else None) for one in answers]
+        exchanges = [
+            Exchange(
+                str(number), "POST", "", (), None, one.status, tuple(one.headers.items()), one.data, True
+            )
+            for number, one in enumerate(answers)
+        ]
+        super().__init__(*exchanges, repeat=True, faults=lambda one, _: self._faults[int(one.name)])
 
-    def __enter__(self) -> Self:
-        wire = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
-                """Nothing to say."""
-
-            def do_POST(self) -> None:
-                wire.bodies.append(self.rfile.read(int(self.headers.get("content-length") or 0)))
-                answer = wire.answers[min(len(wire.bodies), len(wire.answers)) - 1]
-                self.send_response(answer.status)
-                for name, value in answer.headers.items():
-                    self.send_header(name, value)
-                self.send_header("transfer-encoding", "chunked")
-                self.send_header("connection", "close")
-                self.end_headers()
-                self.close_connection = True
-                try:
-                    for part in answer.slices():
-                        self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
-                    if not answer.lost:
-                        self.wfile.write(b"0\r\n\r\n")
-                except OSError:  # the client went away in mid-answer: part of the tests
-                    return
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
-        self._server.allow_reuse_address = False
-        self._server.socket.bind(("127.0.0.1", 0))
-        self._server.server_address = self._server.socket.getsockname()
-        self._server.server_activate()
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+    @property
+    def bodies(self) -> list[bytes]:
+        """What arrived."""
+        return [one.body for one in self.seen]
 
     @property
     def url(self) -> str:
         """The ``base_url`` for an OpenAI client."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return super().url + "/v1"
 
 
 def seen(value: Any) -> Any:
