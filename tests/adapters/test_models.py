@@ -307,7 +307,7 @@ def test_a_missing_package_is_said_with_the_command(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ProviderError, match=r"pip install 'agentloom-runtime\[models\]'"):
         backend.complete_sync({"model": "gpt-4o", "messages": MESSAGES})
     with pytest.raises(ModelError, match=r"pip install 'agentloom-runtime\[providers\]'"):
-        backend.complete_sync({"model": "mistral:large", "messages": MESSAGES})
+        backend.complete_sync({"model": "nebius:large", "messages": MESSAGES})
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from agentloom.testing import Drops, Fails, FakeProvider, Reply, Says, Wants
 pytest.importorskip("any_llm", reason="any-llm (extra providers) is not installed")
 
 REQUEST: dict[str, Any] = {
-    "model": "deepseek:deepseek-chat",
+    "model": "nebius:some-model",
     "messages": [{"role": "user", "content": "What does 812 cost?"}],
     "temperature": 0,
     "tools": [
@@ -32,13 +32,13 @@ REQUEST: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.setenv("DEEPSEEK_API_KEY", "a-deepseek-key")
+    monkeypatch.setenv("NEBIUS_API_KEY", "a-nebius-key")
 
 
 @contextmanager
 def _serve(monkeypatch: pytest.MonkeyPatch, reply: Reply) -> Iterator[FakeProvider]:
     with FakeProvider(lambda _: reply) as fake:
-        monkeypatch.setenv("DEEPSEEK_API_BASE", fake.openai_url)
+        monkeypatch.setenv("NEBIUS_API_BASE", fake.openai_url)
         yield fake
 
 
@@ -48,7 +48,7 @@ async def _awaited(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_the_name_of_a_provider_routes_there() -> None:
     route = find_route(REQUEST)
-    assert (route.api, route.provider, route.model) == ("any-llm", "deepseek", "deepseek-chat")
+    assert (route.api, route.provider, route.model) == ("any-llm", "nebius", "some-model")
 
 
 def test_answers_have_the_shared_shape(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_answers_have_the_shared_shape(monkeypatch: pytest.MonkeyPatch) -> None:
             *asyncio.run(_awaited(REQUEST)),
         ]
         bodies = [seen.body for seen in fake.seen]
-        assert fake.seen[0].headers["authorization"] == "Bearer a-deepseek-key"
+        assert fake.seen[0].headers["authorization"] == "Bearer a-nebius-key"
     for answer in made:
         assert list(answer) == list(empty_answer())
         typed = Answer(answer)
@@ -70,7 +70,7 @@ def test_answers_have_the_shared_shape(monkeypatch: pytest.MonkeyPatch) -> None:
         assert usage is not None
         assert (usage.input, usage.cached, usage.output, usage.reasoning) == (12, 4, 6, 2)
         assert answer["system_fingerprint"] == "fp_fake"
-    assert all(body["model"] == "deepseek-chat" and body["temperature"] == 0 for body in bodies)
+    assert all(body["model"] == "some-model" and body["temperature"] == 0 for body in bodies)
     assert bodies[0]["messages"] == REQUEST["messages"]
 
 
@@ -92,13 +92,13 @@ def test_failures(reply: Reply, kind: str, status: int | None, monkeypatch: pyte
             asyncio.run(backend.complete(REQUEST))
         assert fake.count == 2, "a hidden retry"
     for caught in (first, second):
-        assert (caught.value.kind, caught.value.status, caught.value.provider) == (kind, status, "deepseek")
+        assert (caught.value.kind, caught.value.status, caught.value.provider) == (kind, status, "nebius")
         assert caught.value.__context__ is None
 
 
 def test_a_missing_key_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DEEPSEEK_API_KEY")
-    with pytest.raises(ModelError, match="DEEPSEEK_API_KEY") as caught:
+    monkeypatch.delenv("NEBIUS_API_KEY")
+    with pytest.raises(ModelError, match="NEBIUS_API_KEY") as caught:
         backend.complete_sync(REQUEST)
     assert caught.value.kind == "auth"
 

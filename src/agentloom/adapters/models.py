@@ -12,9 +12,9 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Protocol, cast
 
-from agentloom.adapters import models_anthropic, models_anyllm, models_openai
+from agentloom.adapters import models_anthropic, models_anyllm, models_openai, models_responses
 from agentloom.adapters.models_clients import async_client, close_all, response_type, stream_type, sync_client
-from agentloom.adapters.models_errors import broken_stream, malformed, translate
+from agentloom.adapters.models_errors import broken_stream, failure_in, malformed, request_id, translate
 from agentloom.adapters.models_route import Route, find_route
 
 __all__ = ["ModelBackend", "backend"]
@@ -39,7 +39,11 @@ class _Api(Protocol):
     def reader(self) -> _Reader: ...
 
 
-_APIS: dict[str, _Api] = {"openai": models_openai, "anthropic": models_anthropic}
+_APIS: dict[str, _Api] = {"anthropic": models_anthropic, "responses": models_responses}
+
+
+def _api(route: Route) -> _Api:
+    return models_openai.Dialect(route.provider) if route.api == "openai" else _APIS[route.api]
 
 
 class ModelBackend:
@@ -90,7 +94,7 @@ class ModelBackend:
             return
         options = _options(request, route, stream=True)
         client = await async_client(route)
-        reader = _APIS[route.api].reader()
+        reader = _api(route).reader()
         events: Any = None
         failure = None
         try:
@@ -98,7 +102,7 @@ class ModelBackend:
             events = await client.post(**options, cast_to=object, stream=True, stream_cls=kind)
             yield _head(events)
             async for event in events:
-                for delta in reader.read(_event(event, route)):
+                for delta in _read(reader, event, route):
                     yield delta
         except Exception as error:
             failure = translate(error, route)
@@ -120,7 +124,7 @@ class ModelBackend:
             return
         options = _options(request, route, stream=True)
         client = sync_client(route)
-        reader = _APIS[route.api].reader()
+        reader = _api(route).reader()
         events: Any = None
         failure = None
         try:
@@ -128,7 +132,7 @@ class ModelBackend:
             events = client.post(**options, cast_to=object, stream=True, stream_cls=kind)
             yield _head(events)
             for event in events:
-                yield from reader.read(_event(event, route))
+                yield from _read(reader, event, route)
         except Exception as error:
             failure = translate(error, route)
             if failure is None:
@@ -154,7 +158,7 @@ async def _find(request: Mapping[str, Any]) -> Route:
 
 def _options(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:
     """The arguments of the SDK client's ``post``: the body goes out as recorded, whatever the SDK's version knows."""
-    api = _APIS[route.api]
+    api = _api(route)
     body = api.body(request, route, stream=stream)
     if stream:
         body["stream"] = True
@@ -171,15 +175,40 @@ def _options(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[
     return {"path": api.PATH, "body": body, "options": options}
 
 
+# What reading JSON of another shape ends with; a reader does nothing else that could raise them.
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+
+
 def _answer(response: Any, route: Route) -> dict[str, Any]:
     try:
-        answer = _APIS[route.api].answer(_event(json.loads(response.content), route))
-    except ValueError as error:  # not JSON, or JSON of another protocol
-        reason = str(error)
+        body = _event(json.loads(response.content), route)
+        failed = failure_in(body)
+        answer = None if failed else _api(route).answer(body)
+    except _UNREADABLE as error:  # not JSON, or JSON of another protocol
+        reason = _unreadable(error)
     else:
-        answer["request_id"] = _request_id(response.headers)
+        if failed is not None:
+            raise failed
+        answer = cast("dict[str, Any]", answer)
+        answer["request_id"] = request_id(response.headers)
         return answer
     raise malformed(reason, route)
+
+
+def _read(reader: _Reader, event: object, route: Route) -> Iterator[dict[str, Any]]:
+    """The deltas of one event; ModelError (``malformed``) for one that is not of the protocol."""
+    try:
+        deltas = list(reader.read(_event(event, route)))
+    except _UNREADABLE as error:
+        reason = _unreadable(error)
+    else:
+        yield from deltas
+        return
+    raise malformed(reason, route)
+
+
+def _unreadable(error: BaseException) -> str:
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
 def _event(event: object, route: Route) -> dict[str, Any]:
@@ -189,11 +218,7 @@ def _event(event: object, route: Route) -> dict[str, Any]:
 
 
 def _head(events: Any) -> dict[str, Any]:
-    return {"request_id": _request_id(events.response.headers)}
-
-
-def _request_id(headers: Mapping[str, str]) -> str | None:
-    return headers.get("x-request-id") or headers.get("request-id")
+    return {"request_id": request_id(events.response.headers)}
 
 
 backend = ModelBackend()

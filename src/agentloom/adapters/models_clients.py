@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["async_client", "close_all", "response_type", "stream_type", "sync_client"]
 
-_Key = tuple[str, str | None, str | None, bool]
+_Key = tuple[str, str | None, str | None, bool, str | None]
+_SDKS = {"responses": "openai"}  # protocols that are not named like their SDK
 
 _lock = threading.Lock()
 _sync: dict[_Key, Any] = {}
@@ -29,20 +30,29 @@ _async = weakref.WeakKeyDictionary()
 
 
 def _make(route: Route, prefix: str) -> Any:
-    sdk = importlib.import_module(route.api)
-    make = getattr(sdk, f"{prefix}{'OpenAI' if route.api == 'openai' else 'Anthropic'}")
+    name = _sdk(route.api)
+    sdk = importlib.import_module(name)
     # Retries are the runtime's: an attempt that the SDK repeats by itself would be in no trace.
     options: dict[str, Any] = {"max_retries": 0, "base_url": route.base_url}
     if route.provider == "local":  # a proxy of the environment cannot reach this machine's loopback
         http = getattr(sdk, f"Default{prefix}HttpxClient")
         options["http_client"] = http(trust_env=False)
-    if route.bearer:
-        return make(auth_token=route.api_key, **options)
-    return make(api_key=route.api_key, **options)
+    if route.api_version is not None:
+        key = "azure_ad_token" if route.bearer else "api_key"
+        azure = getattr(sdk, f"{prefix}AzureOpenAI")
+        return azure(api_version=route.api_version, **{key: route.api_key}, **options)
+    if name == "anthropic":
+        key = "auth_token" if route.bearer else "api_key"
+        return getattr(sdk, f"{prefix}Anthropic")(**{key: route.api_key}, **options)
+    return getattr(sdk, f"{prefix}OpenAI")(api_key=route.api_key, **options)
+
+
+def _sdk(api: str) -> str:
+    return _SDKS.get(api, api)
 
 
 def _key(route: Route) -> _Key:
-    return (route.api, route.base_url, route.api_key, route.bearer)
+    return (_sdk(route.api), route.base_url, route.api_key, route.bearer, route.api_version)
 
 
 def sync_client(route: Route) -> Any:
@@ -91,16 +101,17 @@ def _forget() -> None:
 
 def response_type(api: str) -> Any:
     """The class of the HTTP library that the SDK is built on (httpx or httpx2), for a raw answer."""
-    for cls in importlib.import_module(api).DefaultHttpxClient.__mro__:
+    sdk = _sdk(api)
+    for cls in importlib.import_module(sdk).DefaultHttpxClient.__mro__:
         name = cls.__module__.partition(".")[0]
-        if name != api:
+        if name != sdk:
             return importlib.import_module(name).Response
     raise TypeError(f"the client class of {api} is built on nothing")
 
 
 def stream_type(api: str, *, awaited: bool) -> Any:
     """The SDK's stream class, giving events as plain data."""
-    sdk = importlib.import_module(api)
+    sdk = importlib.import_module(_sdk(api))
     return (sdk.AsyncStream if awaited else sdk.Stream)[object]
 
 

@@ -1,25 +1,31 @@
 """OpenAI chat completions, of OpenAI and of any server that speaks it: requests go out as recorded.
 
-Answers are read from the JSON itself, so that nothing that a server adds is lost.
+Where a host differs from OpenAI (`models_hosts`), what it calls by another name is renamed; nothing else is changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from agentloom.runtime.assembly import assemble
+from agentloom.adapters.models_hosts import Host, host_of
+from agentloom.adapters.models_openai_answer import Reader, answer
+from agentloom.errors import ModelError
 
 if TYPE_CHECKING:
     from agentloom.adapters.models_route import Route
 
-__all__ = ["LOCAL_FIELDS", "PATH", "Reader", "answer", "body", "reader", "usage"]
+__all__ = ["LOCAL_FIELDS", "PATH", "Dialect", "Reader", "answer", "body", "reader"]
 
 PATH = "/chat/completions"
 # Fields of a request that steer the call itself and are not for the provider's body.
 LOCAL_FIELDS = frozenset(
     [
         "model",
+        "api",
         "base_url",
         "api_key",
         "api_key_env",
@@ -31,157 +37,113 @@ LOCAL_FIELDS = frozenset(
         "stream",
     ]
 )
-_MESSAGE_FIELDS = frozenset(["role", "content", "tool_calls", "refusal", "reasoning", "reasoning_content"])
-_CHOICE_FIELDS = frozenset(["index", "message", "delta", "finish_reason", "logprobs"])
-# `obfuscation` is padding against eavesdroppers and differs in every chunk.
-_BODY_FIELDS = frozenset(["id", "object", "choices", "model", "system_fingerprint", "usage", "obfuscation"])
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The protocol as one provider speaks it."""
+
+    provider: str
+    PATH: str = PATH
+
+    def body(self, request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:
+        return body(request, route, stream=stream)
+
+    def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return answer(body, self.provider)
+
+    def reader(self) -> Reader:
+        return Reader(provider=self.provider)
 
 
 def body(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:
-    """The request's body without ``stream``: fields as recorded, with the provider's name of the model."""
+    """The request's body without ``stream``: fields as recorded, with the provider's name of the model.
+
+    ModelError (``bad_request``) when a parameter is given twice, under OpenAI's name and under the host's.
+    """
+    host = host_of(route.provider)
     sent: dict[str, Any] = {"model": route.model}
-    sent.update((name, value) for name, value in request.items() if name not in LOCAL_FIELDS)
-    messages: list[dict[str, Any]] = sent.get("messages") or []
-    # Another provider's content blocks (`Answer.message`) mean nothing here; their text is in `content`.
-    if any("blocks" in message for message in messages):
-        sent["messages"] = [
-            {name: value for name, value in message.items() if name != "blocks"} for message in messages
-        ]
-    if stream and "stream_options" not in request:
+    for name, value in request.items():
+        if name in LOCAL_FIELDS:
+            continue
+        target = host.renames.get(name, name)
+        if target != name and target in request:
+            raise ModelError(
+                "bad_request",
+                f"{route.provider} {route.model}: {name} and {target} are one parameter there, and both are given",
+                provider=route.provider,
+                model=route.model,
+                hint=f"give {target} alone",
+            )
+        sent[target] = value
+    if isinstance(sent.get("messages"), list):
+        sent["messages"] = _messages(cast("list[Any]", sent["messages"]), route.provider, host)
+    if stream and "stream_options" not in request and host.asks_usage:
         sent["stream_options"] = {"include_usage": True}  # without it a stream has no token counts
     elif sent.get("stream_options", ...) is None:
         del sent["stream_options"]
     return sent
 
 
-def usage(raw: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Token counts by class. OpenAI counts cached tokens within the prompt, reasoning within the completion."""
-    if raw is None:
-        return None
-    asked: Mapping[str, Any] = raw.get("prompt_tokens_details") or {}
-    made: Mapping[str, Any] = raw.get("completion_tokens_details") or {}
-    cached = asked.get("cached_tokens")
+def _messages(messages: list[Any], provider: str, host: Host) -> list[Any]:
+    """The very same list when nothing in it needs another form."""
+    made = [_message(message, provider, host) for message in messages]
+    same = all(new is old for new, old in zip(made, messages, strict=True))
+    return messages if same else made
+
+
+def _message(message: Any, provider: str, host: Host) -> Any:
+    if not isinstance(message, dict):
+        return message  # no message in any protocol: the provider says so
+    fields = cast("dict[str, Any]", message)
+    if "blocks" in fields:
+        fields = {**fields, **_given_back(fields, provider, host)}
+        del fields["blocks"]
+    return _with_short_ids(fields) if host.short_ids else fields
+
+
+def _given_back(message: Mapping[str, Any], provider: str, host: Host) -> dict[str, Any]:
+    """The fields of an earlier answer that this provider wants back as they came. Other forms mean nothing here:
+    their text and tool calls are in the message."""
+    blocks = message["blocks"]
+    mine: Any = cast("dict[str, Any]", blocks).get(provider) if isinstance(blocks, dict) else None
+    if not isinstance(mine, dict):
+        return {}
+    without_calls = not message.get("tool_calls")
     return {
-        "input": raw.get("prompt_tokens"),
-        "cached": raw.get("prompt_cache_hit_tokens") if cached is None else cached,
-        "cache_write": asked.get("cache_write_tokens"),
-        "output": raw.get("completion_tokens"),
-        "reasoning": made.get("reasoning_tokens"),
+        name: value
+        for name, value in cast("dict[str, Any]", mine).items()
+        if not (without_calls and name in host.gives_back_with_calls)
     }
 
 
-def answer(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer mapping of a whole response body. ValueError when it holds no choice."""
-    if not body.get("choices"):
-        raise ValueError("the answer holds no choice")
-    return assemble(Reader("message").read(body))
+def _with_short_ids(message: dict[str, Any]) -> dict[str, Any]:
+    """Ids of another provider's tool calls in the form that this one takes; the same id always becomes the same."""
+    changed: dict[str, Any] = {}
+    calls = message.get("tool_calls")
+    if isinstance(calls, list):
+        made = [_short_call(call) for call in cast("list[Any]", calls)]  # type: ignore[redundant-cast]
+        if any(new is not old for new, old in zip(made, cast("list[Any]", calls), strict=True)):  # type: ignore[redundant-cast]
+            changed["tool_calls"] = made
+    name = message.get("tool_call_id")
+    if isinstance(name, str) and not _SHORT_ID.match(name):
+        changed["tool_call_id"] = _short(name)
+    return {**message, **changed} if changed else message
 
 
-class Reader:
-    """Turns response bodies (``part`` is ``message``) or the chunks of a stream (``delta``) into deltas."""
+def _short_call(call: Any) -> Any:
+    if not isinstance(call, dict):
+        return call
+    fields = cast("dict[str, Any]", call)
+    name = fields.get("id")
+    return {**fields, "id": _short(name)} if isinstance(name, str) and not _SHORT_ID.match(name) else fields
 
-    def __init__(self, part: str = "delta") -> None:
-        self.complete = False
-        self._part = part
-        self._said: dict[str, Any] = {}
-        self._calls: dict[int, list[str | None]] = {}
 
-    def read(self, event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The deltas of one event; none when it says nothing new."""
-        head = self._head(event)
-        choices: list[dict[str, Any]] = event.get("choices") or []
-        for choice in choices:
-            delta = self._choice(choice)
-            if head:
-                delta = {**head, **delta, **_both("info", head, delta)}
-                head = {}
-            number = choice.get("index") or 0
-            if delta:
-                yield {"choice": number, **delta} if number else delta
-        if head:
-            yield head
-
-    def _head(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        found = {name: event[name] for name in ("id", "model", "system_fingerprint") if event.get(name)}
-        if event.get("usage") is not None:
-            found["usage"] = usage(event["usage"])
-            found["raw_usage"] = event["usage"]
-        info = {
-            name: value for name, value in event.items() if name not in _BODY_FIELDS and value is not None
-        }
-        # Chunks repeat these facts; only what is new goes on.
-        new = {name: value for name, value in found.items() if self._said.get(name) != value}
-        self._said.update(found)
-        said: dict[str, Any] = self._said.setdefault("info", {})
-        news = {name: value for name, value in info.items() if name not in said or said[name] != value}
-        said.update(news)
-        return {**new, "info": news} if news else new
-
-    def _choice(self, choice: Mapping[str, Any]) -> dict[str, Any]:
-        message: Mapping[str, Any] = choice.get(self._part) or {}
-        found = _texts(message)
-        calls: list[dict[str, Any]] = message.get("tool_calls") or []
-        if calls:
-            found["tool_calls"] = self._numbered(choice.get("index") or 0, calls)
-        if choice.get("logprobs") is not None:
-            found["logprobs"] = choice["logprobs"]
-        if choice.get("finish_reason") is not None:
-            found["finish_reason"] = found["native_finish_reason"] = choice["finish_reason"]
-            self.complete = True
-        info = {
-            name: value for name, value in choice.items() if name not in _CHOICE_FIELDS and value is not None
-        }
-        if info:
-            found["info"] = info
-        return found
-
-    def _numbered(self, number: int, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Give an index to each piece of a tool call: whole answers have none, and some servers' streams neither."""
-        ids = self._calls.setdefault(number, [])
-        numbered: list[dict[str, Any]] = []
-        for call in calls:
-            index = call.get("index")
-            if index is None:
-                name = call.get("id")
-                if self._part == "message" or not ids or (name is not None and name not in ids):
-                    ids.append(name)
-                index = ids.index(name) if self._part == "delta" and name in ids else len(ids) - 1
-            numbered.append({**call, "index": index})
-        return numbered
+def _short(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
 
 def reader() -> Reader:
     """A reader of a stream's chunks."""
     return Reader()
-
-
-def _both(name: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: {**first[name], **second[name]}} if name in first and name in second else {}
-
-
-def _texts(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The text fields of a message or delta, and everything that has no field of its own."""
-    found: dict[str, Any] = {}
-    extra = {
-        name: value for name, value in message.items() if name not in _MESSAGE_FIELDS and value is not None
-    }
-    content = message.get("content")
-    if isinstance(content, list):  # some servers answer in parts; the parts are kept beside their text
-        parts = cast("list[dict[str, Any]]", content)
-        texts = [str(part.get("text", "")) for part in parts if part.get("type") == "text"]
-        extra["content"] = parts
-        content = "".join(texts) if texts else None
-    if content is not None:
-        found["content"] = content
-    reasoning = message.get("reasoning_content")
-    if reasoning is None:
-        reasoning = message.get("reasoning")
-    if isinstance(reasoning, str):
-        found["reasoning"] = reasoning
-    elif reasoning is not None:
-        extra["reasoning"] = reasoning
-    if message.get("refusal") is not None:
-        found["refusal"] = message["refusal"]
-    if extra:
-        found["extra"] = extra
-    return found

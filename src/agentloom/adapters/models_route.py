@@ -1,9 +1,10 @@
 """Where a model call goes: protocol, server, credential, from the model's name and the environment.
 
 Names: ``gpt-4o``, ``o3`` (OpenAI); ``claude-haiku-4-5`` (Anthropic); ``local:smollm2`` (this machine);
-``provider:model`` (``openai:``, ``anthropic:``, or a provider of the library that ``docs/adr/0007`` chose). With
-``base_url=`` in the request the name goes as it is to that server, in the OpenAI protocol unless it starts with
-``anthropic:``.
+``provider:model`` (``openai:``, ``anthropic:``, ``azure-openai:``, a host of `models_hosts`, or a provider of the
+library that ``docs/adr/0007`` chose). With ``base_url=`` in the request the name goes as it is to that server, in the
+OpenAI protocol unless it starts with ``anthropic:``. ``api="responses"`` asks for OpenAI's Responses API in place of
+chat completions.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ import importlib.util
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from agentloom.adapters.models_hosts import HOSTS, Host
 from agentloom.errors import ModelError, ProviderError
 
 __all__ = ["Route", "find_route"]
 
-Api = Literal["openai", "anthropic", "any-llm"]
+Api = Literal["openai", "responses", "anthropic", "any-llm"]
 
 _OPENAI_NAMES = re.compile(r"^(gpt-|chatgpt-|o\d|ft:|codex-|computer-use-)")
+_AZURE = ("azure-openai", "azureopenai")
 _ANTHROPIC_NAMES = re.compile(r"^claude-")
 _INSTALL = "pip install 'agentloom-runtime[{extra}]'"
 _UNCHECKED_KEY = "unused"  # servers without keys accept anything; the SDKs refuse to send nothing
@@ -30,7 +33,8 @@ _UNCHECKED_KEY = "unused"  # servers without keys accept anything; the SDKs refu
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``model`` is the name to send; ``api_key`` never appears in a repr, an error or a trace."""
+    """``api`` is the protocol; ``model`` is the name to send; ``api_key`` never appears in a repr, an error or a trace.
+    ``api_version``: of an Azure resource whose addresses have a dated version."""
 
     api: Api
     provider: str
@@ -38,6 +42,7 @@ class Route:
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     bearer: bool = False
+    api_version: str | None = None
 
 
 def find_route(request: Mapping[str, Any]) -> Route:
@@ -45,6 +50,23 @@ def find_route(request: Mapping[str, Any]) -> Route:
 
     ModelError (kind ``auth`` or ``not_found``) or ProviderError, each with the remedy, when it cannot go anywhere.
     """
+    route = _place(request)
+    wanted = request.get("api")
+    if wanted in (None, "chat"):
+        return route
+    if wanted != "responses":
+        raise ProviderError(
+            f"there is no api {wanted!r}", hint='api="chat" (chat completions) or api="responses"'
+        )
+    if route.api != "openai":
+        raise ProviderError(
+            f"{route.provider} has no Responses API (model {route.model})",
+            hint="leave out api=, or name a model of OpenAI or of a server that speaks its protocols",
+        )
+    return replace(route, api="responses")
+
+
+def _place(request: Mapping[str, Any]) -> Route:
     model = request.get("model")
     if not isinstance(model, str) or not model:
         raise ProviderError(
@@ -52,6 +74,8 @@ def find_route(request: Mapping[str, Any]) -> Route:
         )
     prefix, colon, rest = model.partition(":")
     base_url = _checked(request.get("base_url"))
+    if colon and prefix in _AZURE:
+        return _azure(rest, base_url, request)
     if base_url is not None:
         if colon and prefix in ("openai", "anthropic"):
             return _official(prefix, rest, base_url, request)
@@ -60,6 +84,8 @@ def find_route(request: Mapping[str, Any]) -> Route:
         return _local(rest)
     if colon and prefix in ("openai", "anthropic"):
         return _official(prefix, rest, None, request)
+    if colon and prefix in HOSTS:
+        return _hosted(prefix, HOSTS[prefix], rest, request)
     if _OPENAI_NAMES.match(model):
         return _official("openai", model, None, request)
     if _ANTHROPIC_NAMES.match(model):
@@ -80,6 +106,57 @@ def _checked(base_url: object) -> str | None:
             hint="put the credential in a variable and name it with api_key_env=",
         )
     return base_url
+
+
+def _hosted(name: str, host: Host, model: str, request: Mapping[str, Any]) -> Route:
+    """A host that speaks OpenAI's protocol, through OpenAI's SDK."""
+    _needs_openai(f"{name}:{model}")
+    key = _given_key(request) or host.key()
+    if key is None and not host.keyless:
+        raise ModelError(
+            "auth",
+            f"no credential for {name}: {host.keys[0]} is not set",
+            provider=name,
+            model=model,
+            hint=f"set {host.keys[0]}",
+        )
+    return Route("openai", name, model, _checked(host.address()), key or _UNCHECKED_KEY)
+
+
+def _azure(model: str, base_url: str | None, request: Mapping[str, Any]) -> Route:
+    """A deployment of Azure OpenAI: ``model`` is its name. Addresses are those of the v1 API, or, where
+    ``OPENAI_API_VERSION`` is set, the dated ones, with the key in a header of its own."""
+    _needs_openai(f"azure-openai:{model}")
+    endpoint = base_url or _checked(os.environ.get("AZURE_OPENAI_ENDPOINT") or None)
+    if endpoint is None:
+        raise ProviderError(
+            f"it is not known where the deployment {model} is",
+            hint="set AZURE_OPENAI_ENDPOINT (https://NAME.openai.azure.com), or pass base_url=",
+        )
+    key = _given_key(request) or os.environ.get("AZURE_OPENAI_API_KEY")
+    token = None if key else os.environ.get("AZURE_OPENAI_AD_TOKEN")
+    if not (key or token):
+        raise ModelError(
+            "auth",
+            "no credential for azure-openai: AZURE_OPENAI_API_KEY is not set",
+            provider="azure-openai",
+            model=model,
+            hint="set AZURE_OPENAI_API_KEY, or AZURE_OPENAI_AD_TOKEN",
+        )
+    root = endpoint.rstrip("/").removesuffix("/openai/v1").removesuffix("/openai")
+    version = os.environ.get("OPENAI_API_VERSION") or None
+    dated = version is not None and version not in ("v1", "latest", "preview")
+    url = f"{root}/openai" if dated else f"{root}/openai/v1"
+    return Route("openai", "azure-openai", model, url, key or token, not key, version if dated else None)
+
+
+def _needs_openai(model: str) -> None:
+    if importlib.util.find_spec("openai") is None:
+        raise ProviderError(
+            f"calling {model} needs the package openai, which is not installed",
+            hint=_INSTALL.format(extra="models"),
+            package="openai",
+        )
 
 
 def _official(api: str, model: str, base_url: str | None, request: Mapping[str, Any]) -> Route:
@@ -108,21 +185,29 @@ def _official(api: str, model: str, base_url: str | None, request: Mapping[str, 
 
 def _key(api: str, request: Mapping[str, Any]) -> tuple[str | None, bool]:
     """The credential, and whether it goes as a bearer token (Anthropic has two kinds)."""
-    given = request.get("api_key")
-    if isinstance(given, str) and given:
+    given = _given_key(request)
+    if given is not None:
         return given, False
-    variable = request.get("api_key_env")
-    if variable is not None:
-        key = os.environ.get(str(variable))
-        if not key:
-            raise ProviderError(
-                f"api_key_env names {variable}, which is not set", hint=f"set {variable} to the key"
-            )
-        return key, False
     key = os.environ.get(f"{api.upper()}_API_KEY")
     if not key and api == "anthropic" and (token := os.environ.get("ANTHROPIC_AUTH_TOKEN")):
         return token, True
     return key or None, False
+
+
+def _given_key(request: Mapping[str, Any]) -> str | None:
+    """The key that the request gives or names."""
+    given = request.get("api_key")
+    if isinstance(given, str) and given:
+        return given
+    variable = request.get("api_key_env")
+    if variable is None:
+        return None
+    key = os.environ.get(str(variable))
+    if not key:
+        raise ProviderError(
+            f"api_key_env names {variable}, which is not set", hint=f"set {variable} to the key"
+        )
+    return key
 
 
 def _local(name: str) -> Route:
@@ -143,12 +228,7 @@ def _other(model: str, prefix: str | None, rest: str, request: Mapping[str, Any]
         from any_llm import LLMProvider
 
         if prefix in {provider.value for provider in LLMProvider}:
-            key, _ = (
-                _key(prefix, request)
-                if request.get("api_key_env") or request.get("api_key")
-                else (None, False)
-            )
-            return Route("any-llm", prefix, rest, None, key)
+            return Route("any-llm", prefix, rest, None, _given_key(request))
     if os.environ.get("OPENAI_BASE_URL"):  # a server of one's own names its models as it likes
         return _official("openai", model, None, request)
     if prefix is None:

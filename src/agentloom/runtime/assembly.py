@@ -15,7 +15,9 @@ The answer mapping
     raw_usage               the provider's own usage object
     logprobs                as the provider gave them, or None
     blocks                  the provider's own content, kept only when the form above cannot carry it (thinking with
-                            signatures, citations, server tools); None otherwise
+                            signatures, citations, server tools); None otherwise. A list is in Anthropic's form; any
+                            other form is a mapping with its name: ``{"responses": [item, ...]}``, ``{"mistral":
+                            {"content": [part, ...]}}``. In a message it goes back to where it came from alone
     extra                   fields of the answer's message that have no place above, by name
     info                    other facts of the response and of the choice (``service_tier``, ``created``, ...), by name
     choices                 all choices in order, only when more than one came (``n=2``); None otherwise
@@ -38,7 +40,9 @@ CHOICE_FIELDS = (
     "reasoning",
     "refusal",
     "finish_reason",
+    "native_finish_reason",
     "logprobs",
+    "blocks",
     "extra",
     "info",
 )
@@ -168,8 +172,15 @@ def _join_logprobs(before: Any, more: Any) -> Any:
 
 
 def _same_index(items: list[Any], item: Any) -> Any:
-    place = _index(item)
-    return None if place is None else next((held for held in items if _index(held) == place), None)
+    place, kind = _index(item), _kind(item)
+    if place is None:
+        return None
+    return next((held for held in items if _index(held) == place and kind in (None, _kind(held))), None)
+
+
+def _kind(item: Any) -> Any:
+    # Items of different types may share an index; a piece without a type belongs to whatever has its index.
+    return cast("dict[str, Any]", item).get("type") if isinstance(item, dict) else None
 
 
 def _index(item: Any) -> Any:
