@@ -389,6 +389,18 @@ def test_usage_is_kept_with_the_outcome() -> None:
     assert done.calls[0].usage == {"input": 11, "cached": 3, "output": 7, "reasoning": 2}
 
 
+@pytest.mark.parametrize("program", [stream, stream_async])
+def test_usage_of_a_stream_is_kept_with_its_outcome(program: Callable[[str], Any]) -> None:
+    done = tape(program, [TEXT])
+    assert done.report.verdict == "identical"
+    assert done.calls[0].usage == {"input": 11, "cached": 3, "output": 7, "reasoning": 2}
+
+
+@pytest.mark.parametrize("program", [left_early, helper_stream])
+def test_a_stream_whose_counts_never_came_has_no_usage(program: Callable[[str], Any]) -> None:
+    assert tape(program, [TEXT]).calls[0].usage is None
+
+
 def test_the_requests_log_line_is_the_same_on_replay(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="httpx2"):
         done = tape(plain, [TEXT])

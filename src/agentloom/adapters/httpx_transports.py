@@ -97,11 +97,20 @@ def _head(response: Any) -> dict[str, Any]:
 
 
 def _whole(response: Any, body: bytes, found: Classified) -> dict[str, Any]:
-    value = _head(response) | answer_fields(response.headers.get("content-type"), body)
+    return _counted(_head(response) | answer_fields(response.headers.get("content-type"), body), found)
+
+
+def _counted(value: dict[str, Any], found: Classified) -> dict[str, Any]:
+    """An answer, or an event of a stream, with the token counts that it tells (``usage``)."""
     usage = found.usage(value.get("json")) if found.usage is not None else None
-    if usage:
-        value["usage"] = dict(usage)
-    return value
+    return value | {"usage": dict(usage)} if usage else value
+
+
+def _whole_body(response: Any, data: bytes, found: Classified) -> dict[str, Any]:
+    """The one chunk of an answer that was no stream after all."""
+    body = answer_fields(response.headers.get("content-type"), data)
+    counted = _counted(body, found)
+    return {"body": body} if counted is body else {"body": body, "usage": counted["usage"]}
 
 
 def _is_events(response: Any) -> bool:
@@ -188,31 +197,32 @@ class _Blocking:
                 raise _clean(error) from None
 
     def _stream(self, request: Any, found: Classified) -> Any:
-        stream = open_inline(found.spec, lambda _: _Marked(self._events(request)))
+        stream = open_inline(found.spec, lambda _: _Marked(self._events(request, found)))
         head = cast("dict[str, Any]", next(stream))
         body = self._seam.blocking_stream(self._seam.module, stream, request)
         return _rebuilt(self._seam.module, head, request, stream=body)
 
-    def _events(self, request: Any) -> Iterator[object]:
+    def _events(self, request: Any, found: Classified) -> Iterator[object]:
         try:
             response = self._inner.handle_request(request)
             try:
                 response.request = request
                 yield _head(response)
                 if not _is_events(response):
-                    yield {"body": answer_fields(response.headers.get("content-type"), response.read())}
+                    yield _whole_body(response, response.read(), found)
                     return
                 reader = EventReader()
                 try:
                     for data in response.iter_bytes():
                         for event in reader.feed(data):
-                            yield event
+                            yield _counted(event, found)
                             if _is_done(event):
                                 return
                 except self._seam.module.RequestError:
-                    yield from reader.finish()  # what came before the connection was lost
+                    # What came before the connection was lost.
+                    yield from (_counted(event, found) for event in reader.finish())
                     raise
-                yield from reader.finish()
+                yield from (_counted(event, found) for event in reader.finish())
             finally:
                 response.close()
         except self._seam.module.RequestError as error:
@@ -277,12 +287,12 @@ class _Awaited:
                 raise _clean(error) from None
 
     async def _stream(self, request: Any, found: Classified) -> Any:
-        stream = open_async(found.spec, lambda _: self._events(request))
+        stream = open_async(found.spec, lambda _: self._events(request, found))
         head = cast("dict[str, Any]", await anext(stream))
         body = self._seam.awaited_stream(self._seam.module, stream, request)
         return _rebuilt(self._seam.module, head, request, stream=body)
 
-    async def _events(self, request: Any) -> AsyncIterator[object]:
+    async def _events(self, request: Any, found: Classified) -> AsyncIterator[object]:
         with doing(Work("http")):
             try:
                 response = await self._inner.handle_async_request(request)
@@ -291,21 +301,21 @@ class _Awaited:
                     yield _head(response)
                     if not _is_events(response):
                         data = await response.aread()
-                        yield {"body": answer_fields(response.headers.get("content-type"), data)}
+                        yield _whole_body(response, data, found)
                         return
                     reader = EventReader()
                     try:
                         async for data in response.aiter_bytes():
                             for event in reader.feed(data):
-                                yield event
+                                yield _counted(event, found)
                                 if _is_done(event):
                                     return
                     except self._seam.module.RequestError:
                         for event in reader.finish():  # what came before the connection was lost
-                            yield event
+                            yield _counted(event, found)
                         raise
                     for event in reader.finish():
-                        yield event
+                        yield _counted(event, found)
                 finally:
                     await response.aclose()
             except self._seam.module.RequestError as error:

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from agentloom.adapters.httpx_seam import close_outside
 from agentloom.adapters.httpx_transports import Classified, Exchange
+from agentloom.adapters.models_usage import chat_usage
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import CallSpec
@@ -37,21 +38,11 @@ def classify(exchange: Exchange) -> Classified | None:
 
 
 def _usage(answer: Any) -> Mapping[str, int] | None:
-    """Token counts of a chat completion, under the names that all model calls share; absent ones are left out."""
-    usage = _mapping(_mapping(answer).get("usage"))
-    asked = _mapping(usage.get("prompt_tokens_details"))
-    made = _mapping(usage.get("completion_tokens_details"))
-    found = {
-        "input": usage.get("prompt_tokens"),
-        "cached": asked.get("cached_tokens"),
-        "output": usage.get("completion_tokens"),
-        "reasoning": made.get("reasoning_tokens"),
-    }
-    return {name: count for name, count in found.items() if isinstance(count, int)}
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    """Token counts of a chat completion or of one chunk of its stream, under the names that all model calls share;
+    absent ones are left out."""
+    fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    counts = chat_usage(fields.get("usage")) or {}
+    return {name: count for name, count in counts.items() if isinstance(count, int)}
 
 
 def install(base_client: ModuleType) -> None:

@@ -43,7 +43,8 @@ class Call:
 
     ``tree`` is the whole request as written (secret fields already gone); ``key_tree`` and ``noted`` are its
     load-bearing and its merely noted fields. ``index`` counts requests from 1 in the order they were made. ``grown``
-    are those of its lists that were captured as histories: their items are shared with later calls.
+    are those of its lists that were captured as histories: their items are shared with later calls. ``usage``: what
+    the chunks of a live stream said of tokens so far.
     """
 
     spec: CallSpec
@@ -60,6 +61,7 @@ class Call:
     request_seq: int = -1
     ended: bool = False
     chunks: int = 0
+    usage: dict[str, Tree] | None = None
     waiting: bool = False
     sink: object = field(default=None, repr=False)
     grown: dict[str, Grown] = field(default_factory=dict[str, Grown], repr=False)

@@ -186,12 +186,14 @@ class Engine:
         if arrival.kind == "chunk" and status == "ok":
             self.ledger.chunk(call, tree, d=self.deliveries, vt=self.vt, offset=arrival.offset)
             call.chunks += 1
+            if not arrival.recorded:
+                call.usage = _usage_of(call, tree) or call.usage  # a stream counts in one of its chunks
             self._torn = False
             return Delivery(call, "chunk", decode(tree, self.types), done=False)
         call.ended = True
         usage = arrival.usage
         if not usage and not arrival.recorded:
-            usage = _usage_of(call, tree)
+            usage = _usage_of(call, tree) or call.usage
         self.ledger.outcome(call, status, tree, d=self.deliveries, vt=self.vt, usage=usage, dur=arrival.dur)
         self._torn = False
         if status == "error":
