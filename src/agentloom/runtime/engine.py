@@ -89,9 +89,10 @@ class Engine:
             kept = {name: both[name] for name in spec.request if name in both}
         tree, grown = self._capture(kept, spec)
         key_tree = {name: tree[name] for name in parts.key} if parts.noted else tree
+        call_id = scope.next_call()
         call = Call(
             spec=spec,
-            id=scope.next_call(),
+            id=call_id,
             path=scope.path,
             index=self.calls + 1,
             src=spec.src or self._place(scope),
@@ -100,6 +101,7 @@ class Engine:
             key_tree=key_tree,
             noted={name: tree[name] for name in parts.noted},
             parent=scope.parent,
+            attempt=int(call_id.rpartition("~")[2]) if "~" in call_id else 1,
             grown=grown,
         )
         self._torn = True

@@ -4,6 +4,9 @@ The scope lives in one context variable. The inner loop gives each task its own 
 come from the order in which code created its tasks and never from timing.
 """
 
+# ``Attempts`` sets the counters of a scope back: the two are one thing.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextvars
@@ -18,7 +21,7 @@ from agentloom.runtime.work import Work, mark
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
 
-__all__ = ["Scope", "current", "enter_task", "entered", "outside", "require", "run_outside"]
+__all__ = ["Attempts", "Scope", "current", "enter_task", "entered", "outside", "require", "run_outside"]
 
 T = TypeVar("T")
 
@@ -31,7 +34,7 @@ class Scope:
     """One position in a run. ``parent`` is the id of the call whose work this scope is (a child agent), if any;
     ``src`` the place in the code that started it, for calls with no code of the agent's around them."""
 
-    __slots__ = ("_calls", "_children", "fresh", "parent", "path", "session", "src")
+    __slots__ = ("_calls", "_children", "_made", "fresh", "parent", "path", "session", "src")
 
     def __init__(self, session: Session, path: str, parent: str | None = None) -> None:
         self.session = session
@@ -41,11 +44,16 @@ class Scope:
         self.fresh = False
         self._calls = 0
         self._children: dict[str, int] = {}
+        self._made: dict[str, int] | None = None  # inside attempts: how often each logical call was made
 
     def next_call(self) -> str:
-        """The id of the next host call made here: ``path#n``, n from 1."""
+        """The id of the next host call made here: ``path#n``, n from 1; of one made again, ``path#n~attempt``."""
         self._calls += 1
-        return f"{self.path}#{self._calls}"
+        logical = f"{self.path}#{self._calls}"
+        if self._made is None:
+            return logical
+        attempt = self._made[logical] = self._made.get(logical, 0) + 1
+        return logical if attempt == 1 else f"{logical}~{attempt}"
 
     def child(self, name: str, parent: str | None = None) -> Scope:
         """A scope below this one, ``path/name[i]``, i counted per name from 0."""
@@ -53,6 +61,7 @@ class Scope:
         self._children[name] = index + 1
         made = Scope(self.session, f"{self.path}/{segment(name, index)}", parent or self.parent)
         made.src = self.src
+        made._made = self._made
         return made
 
     def started(self, name: str) -> Scope:
@@ -62,6 +71,43 @@ class Scope:
         if src != "?":
             made.src = src
         return made
+
+
+class Attempts:
+    """Several attempts at one piece of work in ``scope``: what it does again has the same call ids and paths, told
+    apart by ``~attempt``. So a tool keeps its idempotency key, and a call after the work its id, however often the work
+    was tried. Attempts may lie inside attempts. Call ``again`` before each attempt but the first, ``end`` at the end.
+    """
+
+    __slots__ = ("_calls", "_children", "_highest", "_outer", "_paths", "_scope")
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._calls = self._highest = scope._calls
+        self._children = dict(scope._children)
+        self._paths = dict(scope._children)
+        self._outer = scope._made
+        if scope._made is None:
+            scope._made = {}
+
+    def again(self) -> None:
+        """The next attempt begins."""
+        self._look()
+        self._scope._calls = self._calls
+        self._scope._children = dict(self._children)
+
+    def end(self) -> None:
+        """There is no further attempt; what comes now has ids of its own."""
+        self._look()
+        self._scope._calls = self._highest
+        self._scope._children = self._paths
+        self._scope._made = self._outer
+
+    def _look(self) -> None:
+        scope = self._scope
+        self._highest = max(self._highest, scope._calls)
+        for name, count in scope._children.items():
+            self._paths[name] = max(self._paths.get(name, 0), count)
 
 
 def current() -> Scope | None:
