@@ -22,6 +22,8 @@
         ├── ProviderError              a model provider that cannot be reached or configured
         │   └── ModelError             a provider's refusal or failure of one call (kind, status, delay)
         ├── AnswerError                a model's answer that is not what was asked for (text, position)
+        │   └── OutputError            an answer that is not of the type asked for (model, problems, answers)
+        ├── TemplateError              a template that cannot be read or filled (template, line, variable)
         ├── TrafficError               recorded traffic that cannot be read or played (file, exchange)
         ├── WorkflowError              a workflow that cannot be built (step)
         ├── DriftError                 code, packages or provider differ where the user asked for equality
@@ -54,6 +56,7 @@ __all__ = [
     "ModelError",
     "NoActiveRun",
     "NotSupported",
+    "OutputError",
     "PayloadMissing",
     "ProviderError",
     "RecordedError",
@@ -63,6 +66,7 @@ __all__ = [
     "StoreFailed",
     "Suspend",
     "TargetError",
+    "TemplateError",
     "TraceError",
     "TrafficError",
     "UnrecordedEffect",
@@ -242,6 +246,51 @@ class AnswerError(LoomError):
         super().__init__(message, hint=hint, text=text, position=position)
         self.text = text
         self.position = position
+
+
+class OutputError(AnswerError):
+    """A model's answer that is not of the type asked for, after all repairs.
+
+    ``problems`` says what is wrong, each a mapping with ``where`` (``items[2].price``, empty for the whole), ``what``
+    and, where there is one, ``got``. ``model``: who was asked; ``answers``: how many answers there were; ``reason``:
+    ``invalid``, ``cut off`` (at the limit of tokens), ``refused``, or ``tool calls``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        model: str,
+        problems: list[dict[str, str]],
+        answers: int,
+        reason: str,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, text=text, hint=hint)
+        self.fields |= {"model": model, "problems": problems, "answers": answers, "reason": reason}
+        self.model = model
+        self.problems = problems
+        self.answers = answers
+        self.reason = reason
+
+
+class TemplateError(LoomError):
+    """A template that cannot be read or filled: ``template`` (its name), ``line`` (from 1), ``variable``."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        template: str,
+        line: int | None = None,
+        variable: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, template=template, line=line, variable=variable)
+        self.template = template
+        self.line = line
+        self.variable = variable
 
 
 class TrafficError(LoomError):
