@@ -1,4 +1,4 @@
-"""`FakeProvider`: a scripted HTTP server that speaks OpenAI chat completions and Anthropic messages.
+"""`FakeProvider`: a scripted HTTP server that speaks OpenAI chat completions, its Responses API, and Anthropic messages.
 
 For tests of agents and of agentloom itself: no key, no network beyond loopback, an ephemeral port, the same answers
 every time. ::
@@ -22,17 +22,23 @@ from agentloom.testing.replies import Drops, Fails, Protocol, Raw, Reply, Says, 
 
 __all__ = ["FakeProvider", "Seen"]
 
-_PATHS: dict[str, Protocol] = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}
+# Whatever stands before them: hosts have places of their own (`/openai/deployments/NAME/chat/completions`).
+_ENDS: dict[str, Protocol] = {
+    "/chat/completions": "openai",
+    "/responses": "responses",
+    "/v1/messages": "anthropic",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request that arrived. ``number`` counts from 1; header names are in lower case."""
+    """A request that arrived. ``number`` counts from 1; header names are in lower case; ``path`` is with its query."""
 
     number: int
     protocol: Protocol
     headers: Mapping[str, str]
     body: dict[str, Any]
+    path: str = ""
 
     @property
     def streaming(self) -> bool:
@@ -82,11 +88,11 @@ class FakeProvider(Loopback):
         }
 
     def take(
-        self, protocol: Protocol, headers: Mapping[str, str], body: dict[str, Any]
+        self, protocol: Protocol, headers: Mapping[str, str], body: dict[str, Any], path: str = ""
     ) -> tuple[Seen, Reply]:
         """Note a request and choose its reply (called by the server's threads)."""
         with self._lock:
-            seen = Seen(len(self.seen) + 1, protocol, headers, body)
+            seen = Seen(len(self.seen) + 1, protocol, headers, body, path)
             self.seen.append(seen)
             reply = None if self._function is not None else next(self._replies, None)
         if self._function is not None:
@@ -103,12 +109,13 @@ class _Handler(QuietHandler):
 
     def answer(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
-        protocol = _PATHS.get(self.path.partition("?")[0])
+        path = self.path.partition("?")[0]
+        protocol = next((one for end, one in _ENDS.items() if path.endswith(end)), None)
         if protocol is None:
             self._json(404, error_body("openai", Fails(404, f"the fake provider has no {self.path}")))
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
-        seen, reply = self.fake.take(protocol, headers, json.loads(data))
+        seen, reply = self.fake.take(protocol, headers, json.loads(data), self.path)
         if reply.latency and self.fake.stopping.wait(reply.latency):
             self.close_connection = True
             return

@@ -107,6 +107,7 @@ class QuietHandler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = False
     block_on_close = True
+    request_queue_size = 128  # many clients may connect at once
 
     def __init__(self, owner: Loopback, handler: type[QuietHandler]) -> None:
         self.owner = owner

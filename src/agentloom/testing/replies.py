@@ -1,7 +1,7 @@
-"""Scripted replies for `FakeProvider`, and how they look on the wire of either protocol.
+"""Scripted replies for `FakeProvider`, and how they look on the wire of each protocol.
 
-Wire forms follow the public API references of OpenAI chat completions and Anthropic messages; the official SDKs are run
-against them in the tests.
+Wire forms follow the public API references of OpenAI chat completions and Anthropic messages (those of OpenAI's
+Responses API are in `replies_responses`); the official SDKs are run against them in the tests.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentloom.testing import replies_responses
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["Drops", "Fails", "Raw", "Reply", "Says", "Wants", "error_body", "message", "stream"]
 
-Protocol = Literal["openai", "anthropic"]
+Protocol = Literal["openai", "anthropic", "responses"]
 _STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 _STATUS_TYPES = {
     400: "invalid_request_error",
@@ -117,8 +119,8 @@ Reply = Says | Fails | Raw | Drops
 
 def error_body(protocol: Protocol, reply: Fails) -> dict[str, Any]:
     """The body of an error as the provider's API writes it."""
-    kind = _STATUS_TYPES.get(reply.status, "server_error" if protocol == "openai" else "api_error")
-    if protocol == "openai":
+    kind = _STATUS_TYPES.get(reply.status, "api_error" if protocol == "anthropic" else "server_error")
+    if protocol != "anthropic":
         return {"error": {"message": reply.message, "type": kind, "param": None, "code": reply.code}}
     return {
         "type": "error",
@@ -129,15 +131,14 @@ def error_body(protocol: Protocol, reply: Fails) -> dict[str, Any]:
 
 def message(protocol: Protocol, reply: Says, model: str, number: int) -> dict[str, Any]:
     """The body of a whole answer. ``number`` counts requests from 1; ids are made from it."""
+    if protocol == "responses":
+        return replies_responses.response(reply, model, number)
     return _openai(reply, model, number) if protocol == "openai" else _anthropic(reply, model, number)
 
 
 def stream(protocol: Protocol, reply: Says, model: str, number: int, *, usage: bool) -> Iterator[bytes]:
     """The server-sent events of a streamed answer, one event a piece. ``usage``: the client asked for it (OpenAI)."""
-    events = (
-        _openai_events(reply, model, number, usage) if protocol == "openai" else _events(reply, model, number)
-    )
-    for count, event in enumerate(events):
+    for count, event in enumerate(_stream_of(protocol, reply, model, number, usage)):
         if count == reply.break_after:
             return
         if count == reply.error_after:
@@ -145,6 +146,15 @@ def stream(protocol: Protocol, reply: Says, model: str, number: int, *, usage: b
             yield _sse(body, "error" if protocol == "anthropic" else None)
             return
         yield event
+
+
+def _stream_of(protocol: Protocol, reply: Says, model: str, number: int, usage: bool) -> Iterator[bytes]:
+    if protocol == "responses":
+        made = replies_responses.events(reply, model, number)
+        return (_sse(event, str(event["type"])) for event in made)
+    return (
+        _openai_events(reply, model, number, usage) if protocol == "openai" else _events(reply, model, number)
+    )
 
 
 def _sse(body: Mapping[str, Any], event: str | None = None) -> bytes:

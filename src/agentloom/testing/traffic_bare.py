@@ -30,16 +30,16 @@ def bare(data: bytes, name: str) -> Exchange | None:
     """The answer that ``data`` is, or None: server-sent events, events one a line, or a JSON body of a provider."""
     if _SSE.match(data):
         return _answer(name, data, "text/event-stream; charset=utf-8")
-    lines = event_lines(data)
-    if lines is not None:
-        return stream(lines, name)
     if media_type((), data).startswith(("audio/", "image/")):
         return body_of(data, name)
     try:
-        body = json.loads(data)
+        whole = is_answer(json.loads(data))
     except (ValueError, RecursionError):
-        return None
-    return body_of(data, name) if is_answer(body) else None
+        whole = False
+    if whole:
+        return body_of(data, name)
+    lines = event_lines(data)
+    return None if lines is None else stream(lines, name)
 
 
 def body_of(data: bytes, name: str) -> Exchange:
@@ -91,6 +91,8 @@ def is_answer(body: object) -> bool:
         return False
     said = cast("dict[str, Any]", body)
     output, message = said.get("output"), said.get("message")
+    if str(said.get("object", "")).endswith(".chunk"):
+        return False
     return (
         isinstance(said.get("choices"), list)
         or isinstance(said.get("candidates"), list)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from agentloom.errors import TrafficError
 from agentloom.testing import traffic_bare
 from agentloom.testing.exchanges import Exchange, Frame, Headers, decoded, find_header, is_stream, media_type
+
+_MOST = 64 * 1024 * 1024  # characters of one body
 
 __all__ = ["FORMS", "Found", "container_of"]
 
@@ -97,7 +100,7 @@ def _frames(whole: Any, name: str) -> Iterator[Found]:
         if way in ("sent", "received"):
             yield Frame(way, item.get("data"))
         else:
-            yield f"{name}#{number}: direction {way!r} is neither sent nor received"
+            yield f"{name}#{number}: direction {reprlib.repr(way)} is neither sent nor received"
 
 
 FORMS: dict[str, Callable[[Any, str], Iterator[Found]]] = {
@@ -254,11 +257,11 @@ def _exchange(
     try:
         code = int(cast("Any", status))
     except (TypeError, ValueError):
-        raise _Odd(f"the status {status!r} is no number") from None
+        raise _Odd(f"the status {reprlib.repr(status)} is no number") from None
     if not 200 <= code <= 599:
         raise _Odd(f"an answer of status {code}")
     if not isinstance(method, str) or not method.isalpha():
-        raise _Odd(f"the method is {method!r}")
+        raise _Odd(f"the method is {reprlib.repr(method)}")
     place = url if isinstance(url, str) and url.startswith(("http://", "https://", "/")) else ""
     streamed = is_stream(media_type(given, decoded(body, given)))
     return Exchange(name, method.upper(), place, asked, sent, code, given, body, streamed)
@@ -294,15 +297,15 @@ def _headers(value: object, where: str) -> Headers:
 def _words(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("latin-1")
-    if isinstance(value, tuple):  # a name that a class of strings was put on
-        return _words(cast("tuple[object, ...]", value)[0]) if value else ""
+    if isinstance(value, dict | list | tuple):
+        raise _Odd(f"a header is {type(cast('object', value)).__name__}, not text")
     return str(value)
 
 
 def _body(part: Mapping[str, Any], where: str) -> bytes | None:
     """The body of a request or response, in every form that writers of cassettes have used."""
     if "parsed_body" in part and part.get("body") is None:
-        return json.dumps(part["parsed_body"], ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return _json(part["parsed_body"], f"{where}.parsed_body")
     body: Any = part.get("body", part.get("content"))
     if isinstance(body, dict):
         said = cast("dict[str, Any]", body)
@@ -323,11 +326,26 @@ def _bytes(value: object, where: str) -> bytes:
             return _unbase64(value[7:], where)
         return value.encode("utf-8", "surrogatepass")
     if isinstance(value, dict | list):
-        try:
-            return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        except (TypeError, ValueError, RecursionError) as error:
-            raise _Odd(f"{where} is no JSON: {error}") from None
+        return _json(cast("object", value), where)
     raise _Odd(f"{where} is {type(value).__name__}")
+
+
+def _json(value: object, where: str) -> bytes:
+    """``value`` as JSON. It may have been put together of aliases, so that it is larger than its file."""
+    left, todo = _MOST, [value]
+    while todo:
+        one = todo.pop()
+        left -= 16 + (len(one) if isinstance(one, str) else 0)
+        if left < 0:
+            raise _Odd(f"{where} is too large when its aliases are written out")
+        if isinstance(one, list | tuple):
+            todo += cast("list[object]", one)
+        elif isinstance(one, dict):
+            todo += cast("dict[object, object]", one).values()
+    try:
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _Odd(f"{where} is no JSON: {error}") from None
 
 
 def _unbase64(value: object, where: str) -> bytes:
