@@ -37,6 +37,9 @@ def _whole() -> list[Vector]:
         Vector("valid/parts.loom", "bytes and text in parts, a list in pieces", _parts()),
         Vector("valid/echoes.loom", "a result that comes back as a part and as JSON text", _echoes()),
         Vector("valid/stream.loom", "a stream, a timer, a cancellation, a turn, a state, marks", _stream()),
+        Vector(
+            "valid/rule.loom", "requests sorted by a changed profile, whose rule is written once", _rule()
+        ),
         Vector("valid/decision.loom", "choices of steps; a name that looks like a blob id", _decision()),
         Vector(
             "valid/history.loom", "a history that grows, is edited, compacted and grows again", _history()
@@ -141,6 +144,19 @@ def _decision() -> bytes:
     check: dict[str, Any] = {"call": "root/agent/check#1", "name": "check", "key": "1" * 32}
     maker.entry("state", **check, val=maker.put(7), reads=[], others=["route"], src="agent.py:9 check")
     return maker.end(totals={"calls": 0, "deliveries": 0}).data
+
+
+def _rule() -> bytes:
+    maker = Maker("rule").start()
+    rule: Tree = {"base": "tool/1", "noted": ["args.request_id"], "normalise": {"args.text": "whitespace"}}
+    for n, text in enumerate(("to  be\n", "or not")):
+        call: dict[str, Any] = {"call": f"root/agent#{n}", "type": "tool", "name": "say"}
+        req = maker.put({"args": {"text": text, "request_id": f"r-{n}"}})
+        maker.entry(
+            "request", **call, key=str(n) * 32, profile="tool/1+0c1d2e3f", rule=maker.put(rule), req=req
+        )
+        maker.outcome(f"root/agent#{n}", "ok")
+    return maker.end().data
 
 
 def _history() -> bytes:

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
         uuid,
     )
     from agentloom.api.trace import Trace, TraceCall
-    from agentloom.api.workflow import State, Workflow
+    from agentloom.api.workflow import State, Workflow, goto
     from agentloom.errors import DivergenceError, LoomError
     from agentloom.runtime.answers import Answer, StreamedAnswer
+    from agentloom.runtime.changes import profile, use_profiles
     from agentloom.runtime.memory import use_memory
     from agentloom.runtime.models import set_backend
+    from agentloom.runtime.profiles import Profile
     from agentloom.runtime.registry import register
     from agentloom.runtime.tools import tool
 
@@ -39,6 +41,7 @@ __all__ = [
     "DivergenceError",
     "LoomError",
     "Memory",
+    "Profile",
     "State",
     "StreamedAnswer",
     "Trace",
@@ -47,12 +50,14 @@ __all__ = [
     "agent",
     "env",
     "flag",
+    "goto",
     "http",
     "memory",
     "model",
     "note",
     "now",
     "parallel",
+    "profile",
     "random",
     "register",
     "retrieve",
@@ -61,6 +66,7 @@ __all__ = [
     "step",
     "tool",
     "use_memory",
+    "use_profiles",
     "uuid",
 ]
 
@@ -71,8 +77,10 @@ _HOMES = (
     "agentloom.api.workflow",
     "agentloom.errors",
     "agentloom.runtime.answers",
+    "agentloom.runtime.changes",
     "agentloom.runtime.memory",
     "agentloom.runtime.models",
+    "agentloom.runtime.profiles",
     "agentloom.runtime.registry",
     "agentloom.runtime.tools",
 )

@@ -18,7 +18,7 @@ from agentloom import agent, sync
 from agentloom.format.captures import Captures
 from agentloom.format.digests import request_key
 from agentloom.format.encoding import encode
-from agentloom.runtime.profiles import split
+from agentloom.runtime.profiles import get, split
 from agentloom.runtime.registry import TYPES
 from agentloom.store import MemoryStore
 
@@ -108,7 +108,7 @@ def test_any_history_is_written_and_keyed_as_it_was(seed: int) -> None:
     requests = [entry for entry in trace.journal.entries if entry["kind"] == "request"]
     for entry, call in zip(requests, trace.calls, strict=True):
         profile = str(entry["profile"])
-        fields = encode(dict(split(profile, call.request).key), TYPES)
+        fields = encode(dict(split(get(profile), call.request).key), TYPES)
         assert entry["key"] == request_key(nonce, profile, {"type": "model", "name": "m", "fields": fields})
 
 

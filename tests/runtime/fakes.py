@@ -16,6 +16,7 @@ from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.places import Places
+from agentloom.runtime.profiles import Profile
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
 from agentloom.store import MemoryStore
@@ -51,6 +52,7 @@ class Scripted:
 
     def __init__(self) -> None:
         self.on_arrival: Callable[[], None] | None = None
+        self.recorded_rule: Callable[[str, CallSpec, Profile], Profile] | None = None
         self.coming: deque[Any] = deque()
         self.told: list[tuple[str, object]] = []
         self.closed = 0

@@ -7,7 +7,8 @@ import pytest
 
 from agentloom.errors import NotSupported
 from agentloom.runtime import profiles
-from agentloom.runtime.profiles import Profile, get, plain_url, register, rename_ids, split, with_secrets
+from agentloom.runtime.minted import rename_ids
+from agentloom.runtime.profiles import Profile, get, plain_url, register, split, with_secrets
 
 CHAT: dict[str, Any] = {
     "model": "gpt-4o",
@@ -21,7 +22,7 @@ CHAT: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", ["agentloom.model/1", "openai.chat/1"])
 def test_a_chat_request_is_sorted_in_field_order(name: str) -> None:
-    parts = split(name, CHAT)
+    parts = split(get(name), CHAT)
     assert list(parts.key) == ["model", "messages", "temperature", "seed"]
     assert list(parts.noted) == ["user", "metadata"]
     assert parts.secret_paths == []
@@ -29,13 +30,13 @@ def test_a_chat_request_is_sorted_in_field_order(name: str) -> None:
 
 
 def test_values_are_not_copied() -> None:
-    parts = split("agentloom.model/1", CHAT)
+    parts = split(get("agentloom.model/1"), CHAT)
     assert parts.key["messages"] is CHAT["messages"]
     assert parts.noted["metadata"] is CHAT["metadata"]
 
 
 def test_the_plain_profile_keeps_everything_in_the_key() -> None:
-    parts = split("plain/1", {"b": 1, "api_key": "x", "user": "u"})
+    parts = split(get("plain/1"), {"b": 1, "api_key": "x", "user": "u"})
     assert parts.key == {"b": 1, "api_key": "x", "user": "u"}
     assert parts.unknown == []
 
@@ -47,7 +48,7 @@ def test_secrets_are_left_out_and_named() -> None:
         "extra_headers": {"Authorization": "Bearer zzz", "x-trace": "1", "X-Api-Key": "yyy"},
         "base_url": "https://me:pass@host.example/v1",
     }
-    parts = split("agentloom.model/1", request)
+    parts = split(get("agentloom.model/1"), request)
     assert parts.secret_paths == [
         "api_key",
         "extra_headers.Authorization",
@@ -63,9 +64,9 @@ def test_secrets_are_left_out_and_named() -> None:
 
 def test_secrets_come_back_for_performing() -> None:
     request = {**CHAT, "api_key": "sk-1", "extra_headers": {"Authorization": "Bearer zzz", "a": "b"}}
-    parts = split("agentloom.model/1", request)
+    parts = split(get("agentloom.model/1"), request)
     recorded = {**parts.key, **parts.noted}
-    assert with_secrets("agentloom.model/1", request, recorded) == request
+    assert with_secrets(get("agentloom.model/1"), request, recorded) == request
     assert "api_key" not in recorded
 
 
@@ -74,8 +75,8 @@ def test_an_unknown_field_is_load_bearing_and_named_once(
 ) -> None:
     monkeypatch.setattr(profiles, "_named", set[tuple[str, str]]())
     with caplog.at_level(logging.WARNING, logger="agentloom.profiles"):
-        first = split("agentloom.model/1", {**CHAT, "brand_new": 1})
-        second = split("agentloom.model/1", {**CHAT, "brand_new": 2})
+        first = split(get("agentloom.model/1"), {**CHAT, "brand_new": 1})
+        second = split(get("agentloom.model/1"), {**CHAT, "brand_new": 2})
     assert first.unknown == second.unknown == ["brand_new"]
     assert second.key["brand_new"] == 2
     assert [record.getMessage() for record in caplog.records] == [
@@ -93,7 +94,7 @@ def test_http_keys_are_method_address_and_body() -> None:
         "json": {"a": 1},
         "auth": ("u", "p"),
     }
-    parts = split("http/1", request)
+    parts = split(get("http/1"), request)
     assert parts.key == {
         "method": "GET",
         "url": "https://api.example/items?page_token=a&api_key=%2A%2A%2A",
@@ -102,7 +103,7 @@ def test_http_keys_are_method_address_and_body() -> None:
     }
     assert parts.noted == {"headers": {"Idempotency-Key": "i"}, "timeout": 3}
     assert parts.secret_paths == ["url", "params.token", "headers.cookie", "auth"]
-    assert with_secrets("http/1", request, {**parts.key, **parts.noted}) == request
+    assert with_secrets(get("http/1"), request, {**parts.key, **parts.noted}) == request
 
 
 def test_an_address_without_secrets_is_the_same_object() -> None:
@@ -112,7 +113,7 @@ def test_an_address_without_secrets_is_the_same_object() -> None:
 
 def test_an_unknown_profile_is_refused() -> None:
     with pytest.raises(NotSupported, match=r"no profile 'future/9'"):
-        split("future/9", {})
+        split(get("future/9"), {})
 
 
 def test_a_profile_can_be_added_but_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +122,7 @@ def test_a_profile_can_be_added_but_not_changed(monkeypatch: pytest.MonkeyPatch)
     register(mine)
     register(Profile("my.api/1", key=frozenset(["q"]), noted=frozenset(["trace"])))
     assert get("my.api/1") is not None
-    assert split("my.api/1", {"q": 1, "trace": 2}).noted == {"trace": 2}
+    assert split(get("my.api/1"), {"q": 1, "trace": 2}).noted == {"trace": 2}
     with pytest.raises(NotSupported, match="my.api/1 exists"):
         register(Profile("my.api/1"))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from agentloom.api.trace import Trace
 from agentloom.errors import NotSupported
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.loading import refuse_while_loading
+from agentloom.runtime.profiles import Profile
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
 from agentloom.runtime.scope import Scope, current
 from agentloom.store import Store, open_store
@@ -30,8 +31,10 @@ class Agent(Generic[P, R]):
     that run. ``run`` and ``arun`` record a run of its own.
     """
 
-    def __init__(self, function: Callable[P, R], name: str | None = None) -> None:
-        self.function = AgentFunction.of(function, name)
+    def __init__(
+        self, function: Callable[P, R], name: str | None = None, profiles: Iterable[Profile] = ()
+    ) -> None:
+        self.function = AgentFunction.of(function, name, profiles)
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -151,13 +154,22 @@ def agent(function: Callable[P, Coroutine[Any, Any, R]], /) -> Agent[P, Coroutin
 @overload
 def agent(function: Callable[P, R], /) -> Agent[P, R]: ...
 @overload
-def agent(*, name: str | None = None) -> Callable[[Callable[P, R]], Agent[P, R]]: ...
-def agent(function: Callable[..., Any] | None = None, /, *, name: str | None = None) -> Any:
-    """Make a function an agent (decorator). ``name`` is what runs are listed under; default: the function's name."""
+def agent(
+    *, name: str | None = None, profiles: Iterable[Profile] = ()
+) -> Callable[[Callable[P, R]], Agent[P, R]]: ...
+def agent(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    profiles: Iterable[Profile] = (),
+) -> Any:
+    """Make a function an agent (decorator). ``name`` is what runs are listed under; default: the function's name.
+    ``profiles`` (see ``profile``) sort the fields of the requests made in it."""
     if function is None:
 
         def decorate(chosen: Callable[..., Any]) -> Agent[..., Any]:
-            return Agent(chosen, name)
+            return Agent(chosen, name, profiles)
 
         return decorate
-    return Agent(function, name)
+    return Agent(function, name, profiles)

@@ -83,6 +83,7 @@ _BLOB_FIELDS = frozenset(
         "conversation",
         "nonce",
         "req",
+        "rule",
         "val",
         "err",
         "who",

@@ -20,7 +20,8 @@ from agentloom.replay.recording import RecordedCall, Recording
 from agentloom.replay.report import CallRef, Finding
 from agentloom.replay.summaries import recorded_ref, ref_now, request_words
 from agentloom.runtime.calls import Call
-from agentloom.runtime.profiles import align_ids, split
+from agentloom.runtime.minted import align_ids
+from agentloom.runtime.profiles import parts_of
 
 __all__ = ["Judge", "goto_finding", "request_differences"]
 
@@ -86,15 +87,15 @@ class Judge:
         """What makes a request the same request: its key, or its canonical form where the nonce was erased."""
         if self.recording.nonce is not None:
             return call.key
-        return _canonical(call.spec.profile, call.type, call.name, call.key_tree)
+        return _canonical(call.profile, call.type, call.name, call.key_tree)
 
     def ident_recorded(self, call: RecordedCall) -> str:
         """As ``ident``, for a recorded request."""
         if self.recording.nonce is not None:
             return call.key
         tree = self.recording.request(call)
-        parts = split(call.profile, tree)
-        return _canonical(call.profile, call.type, call.name, {name: tree[name] for name in parts.key})
+        fields = parts_of(self.recording.profile(call), tree, "key")
+        return _canonical(call.profile, call.type, call.name, fields)
 
     def _expected(self) -> tuple[list[RecordedCall], list[RecordedCall]]:
         """Requests recorded from ``at`` to the next delivery, and up to 64 after it."""
@@ -224,15 +225,13 @@ class Judge:
 def request_differences(recording: Recording, recorded: RecordedCall, call: Call) -> Comparison:
     """Differences of the load-bearing fields, and of kind, name and profile where those differ."""
     tree = recording.request(recorded)
-    then = {name: value for name, value in tree.items() if name not in call.noted}
-    if call.noted or any(name not in call.key_tree for name in then):
-        kept = set(split(recorded.profile, tree).key)
-        then = {name: value for name, value in tree.items() if name in kept}
-    comparison = compare(then, align_ids(call.spec.profile, call.key_tree, then))
+    profile = recording.profile(recorded)
+    then = parts_of(profile, tree, "key")
+    comparison = compare(then, align_ids(profile.minted, call.key_tree, then))
     facts = (
         ("kind", recorded.type, call.type),
         ("name", recorded.name, call.name),
-        ("profile", recorded.profile, call.spec.profile),
+        ("profile", recorded.profile, call.profile),
         ("path", recorded.id, call.id),
     )
     covered = call.type == "model"  # a model's name is its field ``model``

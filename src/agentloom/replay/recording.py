@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, cast
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
 from agentloom.format.journal import Entry, Journal
 from agentloom.format.values import Tree
+from agentloom.runtime.changes import read_rule
+from agentloom.runtime.profiles import Profile, get
 
 if TYPE_CHECKING:
     from agentloom.replay.cause import CodeFacts
@@ -47,6 +49,7 @@ class RecordedCall:
     dur: int | None = None
     vt: int = 0
     chunks: int = 0
+    rule: str | None = None  # the blob of a changed profile
     left: bool = False  # ended by the agent itself: cancelled, left early, or a child agent's result
 
 
@@ -88,6 +91,9 @@ class Recording:
     marks: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
     total: int | None = None
     _batch: tuple[str, list[Tree]] = ("", [])
+    _profiles: dict[tuple[str, str | None], Profile] = field(
+        default_factory=dict[tuple[str, "str | None"], Profile]
+    )
 
     @classmethod
     def from_journal(cls, journal: Journal) -> Recording:
@@ -153,6 +159,20 @@ class Recording:
         return cast(
             "dict[str, Tree]", self.tree(call.req, f"the request of call {call.index} ({call.id})", call)
         )
+
+    def profile(self, call: RecordedCall) -> Profile:
+        """The profile that sorted the request. Raises ``NotSupported`` for one that nobody here knows, ``FormatError``
+        and ``PayloadMissing`` where its rule cannot be read."""
+        made = self._profiles.get((call.profile, call.rule))
+        if made is None:
+            if call.rule is None:
+                made = get(call.profile)
+            else:
+                made = read_rule(
+                    call.profile, self.tree(call.rule, f"the rule of profile {call.profile}", call)
+                )
+            self._profiles[call.profile, call.rule] = made
+        return made
 
     def outcome(self, call: RecordedCall) -> Tree:
         """The value or the error tree of a call; None where it has none."""
@@ -313,6 +333,7 @@ class _Reader:
             entry.get("effect"),
             entry.get("attempt", 1),
             entry["seq"],
+            rule=entry.get("rule"),
         )
         out.calls.append(call)
         out.by_id[call.id] = call

@@ -110,7 +110,7 @@ def conclude(
     Raises ``Diverged`` where the source neither completed nor found anything: the agent never ended.
     """
     recording, finding = source.recording, source.finding
-    notes = (*notes, *_gap_notes(recording))
+    notes = (*notes, *source.remarks, *_gap_notes(recording))
     if finding is None:
         if not source.complete:
             raise Diverged("the replay stopped before the agent ended")

@@ -14,14 +14,16 @@ from typing import TypeVar, cast
 
 from agentloom.errors import Diverged, LoomError
 from agentloom.format.values import Tree
-from agentloom.replay.fields import Comparison, compare, same_tree
+from agentloom.replay.fields import Comparison, Difference, compare, same_tree
 from agentloom.replay.mismatch import Judge, goto_finding
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.shuffle import Shuffle
 from agentloom.replay.summaries import error_words, recorded_ref, ref_now
-from agentloom.runtime.calls import Arrival, Call, Status
-from agentloom.runtime.profiles import align_ids, get, split
+from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
+from agentloom.runtime.changes import describe
+from agentloom.runtime.minted import align_ids
+from agentloom.runtime.profiles import Profile, parts_of
 from agentloom.runtime.source import StateEntry
 
 __all__ = ["ReplaySource"]
@@ -51,7 +53,10 @@ class ReplaySource:
         self._unclosed: dict[str, Step] = {}
         self._odd: list[Call] = []
         self._shuffle: Shuffle | None = None
+        self.remarks: dict[str, None] = {}
+        """What differs in how the program declares its calls, in words; each once."""
         self._noted_names: dict[str, re.Pattern[bytes] | None] = {}
+        self._by_name: dict[tuple[str, str], RecordedCall] = {}
         self._keyed = recording.nonce is not None
 
     # -- what was found ------------------------------------------------------------------------------------------
@@ -100,6 +105,32 @@ class ReplaySource:
 
     # -- requests ------------------------------------------------------------------------------------------------
 
+    def recorded_rule(self, call_id: str, spec: CallSpec, rule: Profile) -> Profile:
+        """The profile of the recorded request with that id, else of another one of that kind and name, if it is one of
+        the same family; a difference to the program's own is remarked on."""
+        recorded = self.recording.by_id.get(call_id)
+        if (
+            recorded is None
+            or recorded.type != spec.type
+            or recorded.profile.partition("+")[0] != spec.profile
+        ):
+            recorded = self._alike(spec)
+        if recorded is None or (recorded.rule is None and rule.rule is None):
+            return rule
+        found = recorded
+        then = self._payload(lambda: self.recording.profile(found))
+        if then.rule != rule.rule:
+            what = f"the profile of {spec.type} {spec.name} was {describe(then)}; the program says {describe(rule)}"
+            self.remarks[f"{what}. Compared by the recorded one; record again to use the other"] = None
+        return then
+
+    def _alike(self, spec: CallSpec) -> RecordedCall | None:
+        if not self._by_name:
+            for call in reversed(self.recording.calls):
+                self._by_name[call.type, call.name] = call
+        found = self._by_name.get((spec.type, spec.name))
+        return found if found is not None and found.profile.partition("+")[0] == spec.profile else None
+
     def begin(self, call: Call) -> None:
         """Match the request with the next recorded one; a mismatch waits until it can be judged."""
         self._guard()
@@ -127,35 +158,52 @@ class ReplaySource:
 
     def _same_but_for_ids(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether only ids differ that a framework stamps afresh in every process; they are noted then."""
-        profile = call.spec.profile
-        if (recorded.type, recorded.name, recorded.profile) != (call.type, call.name, profile) or not get(
-            profile
-        ).minted:
+        if (recorded.type, recorded.name, recorded.profile) != (call.type, call.name, call.profile):
+            return False
+        profile = self._payload(lambda: self.recording.profile(recorded))
+        if not profile.minted:
             return False
         tree = self._payload(lambda: self.recording.request(recorded))
-        then = {name: tree[name] for name in split(profile, tree).key}
-        if not same_tree(then, align_ids(profile, call.key_tree, then)):
+        then = parts_of(profile, tree, "key")
+        if not same_tree(then, align_ids(profile.minted, call.key_tree, then)):
             return False
-        noted = {name: value for name, value in tree.items() if name not in then}
-        comparison = compare(then | noted, dict(call.key_tree) | dict(call.noted))
-        self.noted.append(Noted(ref_now(call, recorded, recorded.index), comparison))
+        self._note(recorded, call, compare(tree, call.tree))
         return True
+
+    def _note(self, recorded: RecordedCall, call: Call, comparison: Comparison | None) -> None:
+        """Keep what differs in a call that matched: fields that are only noted, and a tool's effect as declared."""
+        then, now = recorded.effect, call.spec.effect
+        if then != now:
+            effect = Difference("effect", "changed", then, now)
+            items = (*comparison.items, effect) if comparison else (effect,)
+            total = comparison.total + 1 if comparison else 1
+            comparison = replace(comparison or Comparison((), 0), items=items, total=total)
+            words = f"{call.type} {call.name} was recorded with effect {then} and is declared {now} now"
+            self.remarks[f"{words}: a replay runs no tool, but what runs live goes by what is declared"] = None
+        if comparison:
+            self.noted.append(Noted(ref_now(call, recorded, recorded.index), comparison))
 
     def _compare_noted(self, recorded: RecordedCall, call: Call) -> None:
         """Count a match whose noted fields differ. A request without such fields costs nothing here."""
         if not call.noted and not self._has_noted(recorded, call):
+            if recorded.effect != call.spec.effect:
+                self._note(recorded, call, None)
             return
         tree = self._payload(lambda: self.recording.request(recorded))
-        names = split(recorded.profile, tree).noted
-        comparison = compare({name: tree[name] for name in names}, dict(call.noted))
-        if comparison:
-            self.noted.append(Noted(ref_now(call, recorded, recorded.index), comparison))
+        if call.rule is not None and not call.rule.whole:
+            self._note(recorded, call, compare(tree, call.tree))
+            return
+        then = parts_of(self._payload(lambda: self.recording.profile(recorded)), tree, "noted")
+        self._note(recorded, call, compare(then, dict(call.noted)))
 
     def _has_noted(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether the recorded request has fields beside the load-bearing ones: by its text where that cannot have
         them, else by its number of fields."""
+        if call.rule is not None and (call.rule.strict or not call.rule.whole):
+            return True
         if recorded.profile not in self._noted_names:
-            names = "|".join(map(re.escape, get(recorded.profile).noted))
+            profile = self._payload(lambda: self.recording.profile(recorded))
+            names = "|".join(map(re.escape, profile.noted))
             pattern = re.compile(rf'"(?:{names})"\s*:'.encode()) if names else None
             self._noted_names[recorded.profile] = pattern
         pattern = self._noted_names[recorded.profile]

@@ -6,15 +6,17 @@ import asyncio
 import inspect
 import os
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from agentloom.errors import ControlFlow, NotSupported, ValueRefused
 from agentloom.runtime.calls import CallSpec
+from agentloom.runtime.changes import use_profiles
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.driver_sync import run_sync
 from agentloom.runtime.interrupts import held_back
+from agentloom.runtime.profiles import Profile
 from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import Scope, entered, require
 from agentloom.runtime.session import Session
@@ -24,23 +26,28 @@ __all__ = ["AgentFunction", "call_child", "call_child_async", "execute", "execut
 
 @dataclass(frozen=True, slots=True)
 class AgentFunction:
-    """A user's function as an agent. ``main`` is what the driver runs; ``file`` is where it is defined."""
+    """A user's function as an agent. ``file`` is where it is defined; ``profiles`` hold in its runs, and for its calls
+    where it is a child."""
 
     name: str
     function: Callable[..., object]
     module: str
     qualname: str
     file: str | None
+    profiles: tuple[Profile, ...] = ()
 
     @classmethod
-    def of(cls, function: Callable[..., object], name: str | None = None) -> AgentFunction:
+    def of(
+        cls, function: Callable[..., object], name: str | None = None, profiles: Iterable[Profile] = ()
+    ) -> AgentFunction:
         """Describe ``function``; its annotations declare the types of its input and output."""
         declare_annotations(function)
         module = str(getattr(function, "__module__", "?"))
         code = getattr(function, "__code__", None)
         file = os.path.abspath(code.co_filename) if code is not None else None
         qualname = str(getattr(function, "__qualname__", type(function).__qualname__))
-        return cls(name or str(getattr(function, "__name__", qualname)), function, module, qualname, file)
+        called = name or str(getattr(function, "__name__", qualname))
+        return cls(called, function, module, qualname, file, tuple(profiles))
 
     @property
     def is_async(self) -> bool:
@@ -64,7 +71,7 @@ async def execute(
 ) -> object:
     """Run an async agent while the caller's event loop performs its host work; returns its output, decoded."""
     driver: AsyncDriver | None = None
-    with held_back():
+    with held_back(), use_profiles(*agent.profiles):
         try:
             main = _coroutine(agent, args, kwargs)
             driver = AsyncDriver(session)
@@ -82,7 +89,7 @@ def execute_blocking(
     session: Session, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
     """Run a sync agent (live or replayed), or an async agent from a source that never waits (replay)."""
-    with held_back():
+    with held_back(), use_profiles(*agent.profiles):
         try:
             if agent.is_async:
                 main = _coroutine(agent, args, kwargs)
@@ -148,7 +155,7 @@ async def call_child_async(
     engine = scope.session.engine
     call, below = _child(scope, agent, args, kwargs)
     try:
-        with entered(below):
+        with entered(below), use_profiles(*agent.profiles):
             value = await _coroutine(agent, args, kwargs)
     except asyncio.CancelledError:
         engine.end_by_agent(call, "cancelled")
@@ -168,7 +175,7 @@ def call_child(
     engine = scope.session.engine
     call, below = _child(scope, agent, args, kwargs)
     try:
-        with entered(below):
+        with entered(below), use_profiles(*agent.profiles):
             value = agent.function(*args, **kwargs)
     except ControlFlow:
         raise

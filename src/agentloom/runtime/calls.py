@@ -11,6 +11,8 @@ from typing import Literal
 
 from agentloom.format.captures import Grown
 from agentloom.format.values import Tree, Types
+from agentloom.runtime.changes import Change
+from agentloom.runtime.profiles import Profile
 
 __all__ = ["Arrival", "Call", "CallSpec", "Status"]
 
@@ -23,7 +25,8 @@ class CallSpec:
     """What a host function asks for.
 
     ``request`` is captured (encoded) when the call begins; ``profile`` names the rule that sorts its fields into
-    key, noted and secret; ``series`` names a growing history whose lists share prefixes in the file.
+    key, noted and secret, and ``change`` is what a tool changes of it; ``series`` names a growing history whose lists
+    share prefixes in the file.
     """
 
     type: str
@@ -35,6 +38,7 @@ class CallSpec:
     types: Types | None = None
     src: str | None = None
     stream: bool = False
+    change: Change | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +48,8 @@ class Call:
     ``tree`` is the whole request as written (secret fields already gone); ``key_tree`` and ``noted`` are its
     load-bearing and its merely noted fields. ``index`` counts requests from 1 in the order they were made. ``grown``
     are those of its lists that were captured as histories: their items are shared with later calls. ``usage``: what
-    the chunks of a live stream said of tokens so far.
+    the chunks of a live stream said of tokens so far. ``rule`` is the
+    changed profile that sorted it, None for one as it is built in.
     """
 
     spec: CallSpec
@@ -65,6 +70,7 @@ class Call:
     waiting: bool = False
     sink: object = field(default=None, repr=False)
     grown: dict[str, Grown] = field(default_factory=dict[str, Grown], repr=False)
+    rule: Profile | None = field(default=None, repr=False)
 
     @property
     def type(self) -> str:
@@ -75,6 +81,11 @@ class Call:
     def name(self) -> str:
         """The model, tool or function asked for."""
         return self.spec.name
+
+    @property
+    def profile(self) -> str:
+        """The name of the profile that sorted the request; ``rule`` is that profile where a user changed it."""
+        return self.spec.profile if self.rule is None else self.rule.name
 
 
 @dataclass(slots=True)

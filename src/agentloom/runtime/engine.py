@@ -17,9 +17,10 @@ from agentloom.format.captures import Captures, Grown
 from agentloom.format.keys import Keys
 from agentloom.format.values import Tree, Types, decode, encode, encode_apart
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
+from agentloom.runtime.changes import in_effect
 from agentloom.runtime.ledger import Ledger
 from agentloom.runtime.places import Places
-from agentloom.runtime.profiles import split
+from agentloom.runtime.profiles import parts_of, split
 from agentloom.runtime.scope import Scope
 from agentloom.runtime.source import OutcomeSource
 
@@ -82,13 +83,21 @@ class Engine:
     def begin(self, spec: CallSpec, scope: Scope) -> Call:
         """Write the request of a host call and tell the source. Raises ``ValueRefused`` before anything is written."""
         self.guard()
-        parts = split(spec.profile, spec.request)
+        rule = in_effect(spec.profile, spec.change)
+        if self.source.recorded_rule is not None:
+            rule = self.source.recorded_rule(scope.peek(), spec, rule)
+        parts = split(rule, spec.request)
         kept = parts.key  # values from the split: secrets inside them (headers, addresses) are gone
         if parts.noted:
             both = parts.key | parts.noted
             kept = {name: both[name] for name in spec.request if name in both}
         tree, grown = self._capture(kept, spec)
-        key_tree = {name: tree[name] for name in parts.key} if parts.noted else tree
+        noted = {name: tree[name] for name in parts.noted}
+        key_tree = {name: tree[name] for name in parts.key} if noted else tree
+        compared = grown
+        if not rule.whole:
+            key_tree, noted = parts_of(rule, tree, "key"), parts_of(rule, tree, "noted")
+            compared = {name: one for name, one in grown.items() if key_tree.get(name) is one.items}
         call_id = scope.next_call()
         call = Call(
             spec=spec,
@@ -96,13 +105,14 @@ class Engine:
             path=scope.path,
             index=self.calls + 1,
             src=spec.src or self._place(scope),
-            key=self._keys.key(spec.profile, spec.type, spec.name, key_tree, grown),
+            key=self._keys.key(rule.name, spec.type, spec.name, key_tree, compared),
             tree=tree,
             key_tree=key_tree,
-            noted={name: tree[name] for name in parts.noted},
+            noted=noted,
             parent=scope.parent,
             attempt=int(call_id.rpartition("~")[2]) if "~" in call_id else 1,
             grown=grown,
+            rule=None if rule.rule is None else rule,
         )
         self._torn = True
         self.calls += 1

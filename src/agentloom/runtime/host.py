@@ -13,7 +13,7 @@ from agentloom.format.values import decode
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.memory import memory_backend
 from agentloom.runtime.models import ModelBackend, backend
-from agentloom.runtime.profiles import plain_url, with_secrets
+from agentloom.runtime.profiles import get, plain_url, with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import require
 
@@ -44,7 +44,7 @@ def _request(call: Call, *, read_only: bool = False) -> dict[str, Any]:
         }
     else:
         recorded = cast("dict[str, Any]", decode(call.tree, TYPES))
-    return with_secrets(call.spec.profile, call.spec.request, recorded)
+    return with_secrets(call.rule or get(call.spec.profile), call.spec.request, recorded)
 
 
 # -- model ---------------------------------------------------------------------------------------------------------

@@ -31,8 +31,9 @@ _NEVER_WAIT = tuple(
         *(
             ("runtime", name + ".py")
             for name in (
-                "agents", "boundary", "calls", "driver_sync", "engine", "identity", "interrupts", "ledger", "live",
-                "places", "profiles", "recorder", "registry", "scope", "session", "source", "work",
+                "agents", "boundary", "calls", "changes", "driver_sync", "engine", "fieldrules", "identity",
+                "interrupts", "ledger", "live", "places", "profiles", "recorder", "registry", "scope", "session",
+                "source", "work",
             )
         ),
         ("format", ""),

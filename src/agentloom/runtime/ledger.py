@@ -87,10 +87,12 @@ class TraceLedger:
             "type": spec.type,
             "name": spec.name,
             "key": call.key,
-            "profile": spec.profile,
+            "profile": call.profile,
             "req": self._blobs.put(call.tree, series=spec.series, grown=call.grown, encoded=True),
             "src": call.src,
         }
+        if call.rule is not None:
+            fields["rule"] = self._blobs.put(call.rule.rule)
         if call.parent is not None:
             fields["parent"] = call.parent
         if spec.effect is not None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentloom.format.values import Tree
-from agentloom.runtime.calls import Arrival, Call, Status
+from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
+from agentloom.runtime.profiles import Profile
 from agentloom.runtime.scope import outside, run_outside
 from agentloom.runtime.source import StateEntry
 
@@ -40,6 +41,7 @@ class LiveSource:
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.on_arrival: Callable[[], None] | None = None
+        self.recorded_rule: Callable[[str, CallSpec, Profile], Profile] | None = None
         self._outer = outer
         self._clock = clock
         self._origin = clock()

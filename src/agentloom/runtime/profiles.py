@@ -3,7 +3,7 @@
 Each API has a profile with a version in its name (``agentloom.model/1``); the name is kept in the trace, so a rule is
 never changed under an old name. ``key`` fields are load-bearing; ``noted`` ones are recorded and reported when they
 differ, and are never a miss; ``secret`` ones are not written. A field that a profile does not know is a key field, for
-a wrong answer is worse than a miss, and is named once in the log.
+a wrong answer is worse than a miss, and is named once in the log. How users change a profile says ``changes``.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from agentloom.errors import NotSupported
+from agentloom.format.canonical import Tree
+from agentloom.runtime.fieldrules import MISSING, Node, Role, part, with_secrets_below, without_secrets
 
 __all__ = [
     "Profile",
     "Split",
-    "align_ids",
     "get",
+    "is_secret_header",
+    "parts_of",
     "plain_url",
     "register",
-    "rename_ids",
     "split",
     "with_secrets",
 ]
@@ -53,6 +55,10 @@ class Profile:
     ``scrub`` gives, for a field, a function that returns its value without the secrets in it (the very same object
     when there are none). In the fields of ``minted`` a framework may stamp fresh ids in every process: a replay
     pairs them by first appearance, and reports them as noted.
+
+    Of a profile that a user changed: ``strict`` makes ``key`` an allow-list (other fields are noted), ``places`` holds
+    the rules for parts of fields, ``collapse`` leaves spacing out of the key, ``base`` is the profile that was changed
+    and ``rule`` the change as the trace keeps it.
     """
 
     name: str
@@ -61,6 +67,29 @@ class Profile:
     secret: frozenset[str] = frozenset()
     scrub: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict[str, Callable[[Any], Any]])
     minted: frozenset[str] = frozenset()
+    strict: bool = False
+    collapse: bool = False
+    places: Node | None = None
+    base: Profile | None = None
+    rule: dict[str, Tree] | None = None
+
+    @property
+    def family(self) -> str:
+        """The name of the profile that was not changed."""
+        return self.name if self.base is None else self.base.name
+
+    @property
+    def whole(self) -> bool:
+        """Whether each field is of one role, and its key is what was written."""
+        return self.places is None and not self.collapse
+
+    def role(self, name: str) -> Role:
+        """The role of a field."""
+        if name in self.secret:
+            return "secret"
+        if name in self.noted:
+            return "noted"
+        return "key" if not self.strict or (self.key is not None and name in self.key) else "noted"
 
 
 @dataclass(slots=True)  # not frozen: one is made for each call, and that would cost more than the split
@@ -232,32 +261,64 @@ def get(name: str) -> Profile:
     return profile
 
 
-def split(profile_name: str, request: Mapping[str, Any]) -> Split:
-    """Take a request apart by the profile of that name, field order kept. Touches no value that has no secret in it."""
-    profile = get(profile_name)
-    if profile.key is None and not (profile.noted or profile.secret or profile.scrub):
+def split(profile: Profile, request: Mapping[str, Any]) -> Split:
+    """Take a request apart, field order kept. Touches no value that has no secret in it.
+
+    A field that is of several roles is in ``key`` or ``noted`` as a whole: ``parts_of`` takes its tree apart. Raises
+    ``ValueRefused`` where a secret cannot be taken out of an object.
+    """
+    if profile.key is None and not (
+        profile.noted or profile.secret or profile.scrub or profile.places or profile.strict
+    ):
         return Split(dict(request), {}, [], [])
-    key: dict[str, Any] = {}
-    noted: dict[str, Any] = {}
-    secrets: list[str] = []
-    unknown: list[str] = []
+    out = Split({}, {}, [], [])
     for name, value in request.items():
         if name in profile.secret:
+            out.secret_paths.append(name)
+            continue
+        clean = _cleaned(profile, name, value, out.secret_paths)
+        role = profile.role(name)
+        if role == "noted":
+            out.noted[name] = clean
+            continue
+        if profile.key is not None and name not in profile.key and not profile.strict:
+            out.unknown.append(name)
+            _name_once(profile.family, name)
+        out.key[name] = clean
+    return out
+
+
+def _cleaned(profile: Profile, name: str, value: Any, secrets: list[str]) -> Any:
+    """A field without the secrets in it, which are named in ``secrets``."""
+    clean = value
+    if name in profile.scrub:
+        clean = profile.scrub[name](value)
+        if clean is not value:
+            secrets += _missing(name, value, clean)
+    node = profile.places.at(name) if profile.places is not None else None
+    if node is not None and node.secretive:
+        left = without_secrets(clean, node, name)
+        if left is not clean:
             secrets.append(name)
-            continue
-        clean = value
-        if name in profile.scrub:
-            clean = profile.scrub[name](value)
-            if clean is not value:
-                secrets += _missing(name, value, clean)
-        if name in profile.noted:
-            noted[name] = clean
-            continue
-        if profile.key is not None and name not in profile.key:
-            unknown.append(name)
-            _name_once(profile_name, name)
-        key[name] = clean
-    return Split(key, noted, secrets, unknown)
+            clean = left
+    return clean
+
+
+def parts_of(profile: Profile, tree: Mapping[str, Any], role: Role) -> dict[str, Any]:
+    """The fields of a request's tree that are of ``role`` (``key``, ``noted``), those of several roles taken apart."""
+    places = profile.places
+    if places is None and not profile.collapse:
+        return {name: value for name, value in tree.items() if profile.role(name) == role}
+    found: dict[str, Any] = {}
+    for name, value in tree.items():
+        node = places.at(name) if places is not None else None
+        kept = part(value, node or _NOWHERE, profile.role(name), role, profile.collapse)
+        if kept is not MISSING:
+            found[name] = kept
+    return found
+
+
+_NOWHERE = Node()
 
 
 def _missing(name: str, before: object, after: object) -> list[str]:
@@ -273,69 +334,15 @@ def _name_once(profile: str, name: str) -> None:
         _log.warning("profile %s does not know the field %r: it counts as load-bearing", profile, name)
 
 
-def with_secrets(
-    profile_name: str, request: Mapping[str, Any], recorded: Mapping[str, Any]
-) -> dict[str, Any]:
+def with_secrets(profile: Profile, request: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
     """``recorded`` (a request as written) with the secrets of ``request`` (as made) put back, for performing it."""
-    profile = get(profile_name)
     whole: dict[str, Any] = dict(recorded)
     for name, value in request.items():
+        node = profile.places.at(name) if profile.places is not None else None
         if name in profile.secret:
             whole[name] = value
         elif name in profile.scrub and profile.scrub[name](value) is not value:
             whole[name] = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
+        elif node is not None and node.secretive:
+            whole[name] = with_secrets_below(value, whole[name], node)
     return whole
-
-
-_ID_FIELDS = frozenset(["id", "tool_call_id", "tool_use_id", "call_id"])
-# Ids as providers and frameworks mint them: a short prefix and a random part, or a UUID.
-_MINTED = re.compile(
-    r"^(?:(?:call|toolu|tool|msg|run|chatcmpl|fc|rs|resp|srvtoolu|lc_run|pyd_ai)[-_]+[A-Za-z0-9_-]{6,}"
-    r"|(?:[a-z_]+-+)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$"
-)
-
-
-def rename_ids(tree: Any) -> Any:
-    """``tree`` with minted ids under id fields renamed by first appearance (``id:1``, ``id:2``, ...), pairs kept.
-
-    For profiles of frameworks that stamp fresh ids on every run. Parts without such ids are shared with the tree
-    given, which is not changed.
-    """
-    return _rename(tree, {})
-
-
-def align_ids(profile_name: str, now: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields ``now`` with each minted id replaced by the one that stood at its first appearance in ``then``.
-
-    Only in the fields where the profile says that ids are minted; an id that now pairs with another result still does.
-    """
-    aligned = dict(now)
-    for name in get(profile_name).minted:
-        if name in now and name in then:
-            ids_now: dict[str, str] = {}
-            ids_then: dict[str, str] = {}
-            _rename(now[name], ids_now)
-            _rename(then[name], ids_then)
-            fresh = [one for one in ids_now if one not in ids_then]
-            left = [one for one in ids_then if one not in ids_now]
-            paired = {one: one for one in ids_now} | dict(zip(fresh, left, strict=False))
-            aligned[name] = _rename(now[name], paired) if fresh else now[name]
-    return aligned
-
-
-def _rename(tree: Any, names: dict[str, str]) -> Any:
-    if isinstance(tree, dict):
-        fields = cast("dict[str, Any]", tree)
-        renamed = {name: _renamed(name, value, names) for name, value in fields.items()}
-        return renamed if any(renamed[name] is not value for name, value in fields.items()) else fields
-    if isinstance(tree, list):
-        items = cast("list[Any]", tree)  # type: ignore[redundant-cast]
-        made = [_rename(item, names) for item in items]
-        return made if any(new is not old for new, old in zip(made, items, strict=True)) else items
-    return tree
-
-
-def _renamed(name: str, value: Any, names: dict[str, str]) -> Any:
-    if name in _ID_FIELDS and isinstance(value, str) and _MINTED.match(value):
-        return names.setdefault(value, f"id:{len(names) + 1}")
-    return _rename(value, names)

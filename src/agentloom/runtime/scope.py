@@ -55,6 +55,12 @@ class Scope:
         attempt = self._made[logical] = self._made.get(logical, 0) + 1
         return logical if attempt == 1 else f"{logical}~{attempt}"
 
+    def peek(self) -> str:
+        """The id that the next host call made here will have."""
+        logical = f"{self.path}#{self._calls + 1}"
+        made = self._made.get(logical, 0) if self._made is not None else 0
+        return f"{logical}~{made + 1}" if made else logical
+
     def child(self, name: str, parent: str | None = None) -> Scope:
         """A scope below this one, ``path/name[i]``, i counted per name from 0."""
         index = self._children.get(name, 0)

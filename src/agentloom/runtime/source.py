@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Protocol
 
 from agentloom.format.values import Tree
-from agentloom.runtime.calls import Arrival, Call, Status
+from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
+from agentloom.runtime.profiles import Profile
 
 __all__ = ["OutcomeSource", "StateEntry"]
 
@@ -46,6 +47,12 @@ class OutcomeSource(Protocol):
 
     on_arrival: Callable[[], None] | None
     """Set by the driver: called, by whichever thread performs, when ``poll`` may have something."""
+
+    @property
+    def recorded_rule(self) -> Callable[[str, CallSpec, Profile], Profile] | None:
+        """Of a replay: gives the profile by which the request with that call id was sorted when recorded (the program's
+        own, given last, where none was). None: the program's profiles hold."""
+        ...
 
     def begin(self, call: Call) -> None:
         """A request was made. Replay: the call id selects a recorded call, its key is checked."""

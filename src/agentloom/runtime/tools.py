@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from agentloom.errors import NotSupported
 from agentloom.format.values import decode
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.changes import Change, change_of
+from agentloom.runtime.fieldrules import steps_of
+from agentloom.runtime.profiles import with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import current
 from agentloom.runtime.strays import refuse_stray
@@ -27,7 +30,13 @@ _EFFECTS = ("pure", "read", "write")
 def tool(function: Callable[P, R], /) -> Callable[P, R]: ...
 @overload
 def tool(
-    *, effect: Effect = "write", idempotent: bool = False, name: str | None = None
+    *,
+    effect: Effect = "write",
+    idempotent: bool = False,
+    name: str | None = None,
+    noted: Iterable[str] = (),
+    secret: Iterable[str] = (),
+    normalise: str | Mapping[str, str] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -36,16 +45,61 @@ def tool(
     effect: Effect = "write",
     idempotent: bool = False,
     name: str | None = None,
+    noted: Iterable[str] = (),
+    secret: Iterable[str] = (),
+    normalise: str | Mapping[str, str] | None = None,
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function a tool: inside a run each call is recorded, and on replay answered without running it.
 
     ``effect`` says what the tool does to the world: ``pure``, ``read`` or ``write``; ``idempotent`` that repeating a
     call is harmless. Sync tools are called, async tools awaited. Arguments and results must be values that can be
     kept exactly (``ValueRefused`` otherwise); user types in the annotations are declared.
+
+    ``noted`` names arguments (or places in them: ``order.trace``) that may differ on replay and are then reported,
+    ``secret`` those that are never written; with ``normalise="whitespace"`` (or a mapping from arguments to it) spacing
+    in texts does not count. ``ValueError`` for an argument that the function does not have.
     """
-    if function is None:
-        return lambda chosen: wrap_tool(chosen, effect=effect, idempotent=idempotent, name=name)
-    return wrap_tool(function, effect=effect, idempotent=idempotent, name=name)
+
+    def made(chosen: Callable[P, R]) -> Callable[P, R]:
+        change = _change(chosen, noted, secret, normalise)
+        return wrap_tool(chosen, effect=effect, idempotent=idempotent, name=name, change=change)
+
+    return made if function is None else made(function)
+
+
+def _change(
+    function: Callable[..., object],
+    noted: Iterable[str],
+    secret: Iterable[str],
+    normalise: str | Mapping[str, str] | None,
+) -> Change | None:
+    """What a tool changes of the profile of tools: its arguments are the fields below ``args``."""
+    if isinstance(normalise, Mapping):
+        normalise = {
+            path: how for given, how in normalise.items() for path in _places(function, "normalise", [given])
+        }
+    change = change_of(
+        noted=_places(function, "noted", noted),
+        secret=_places(function, "secret", secret),
+        normalise=normalise,
+    )
+    return change if change.rule else None
+
+
+def _places(function: Callable[..., object], what: str, names: Iterable[str]) -> list[str]:
+    if isinstance(names, str):
+        raise TypeError(f"{what}={names!r}: give a list of arguments, such as {what}=[{names!r}]")
+    parameters = inspect.signature(function).parameters
+    more = [name for name, one in parameters.items() if one.kind is one.VAR_KEYWORD]
+    places: list[str] = []
+    for path in names:
+        first = steps_of(path)[0]
+        if first not in parameters and not more:
+            raise ValueError(
+                f"tool {function.__name__} has no argument {first!r} ({what}); it has {', '.join(parameters)}"
+            )
+        places.append(f"args.{path}" if first in parameters else f"args.{more[0]}.{path}")
+    return places
 
 
 def wrap_tool(
@@ -54,6 +108,7 @@ def wrap_tool(
     effect: Effect = "write",
     idempotent: bool = False,
     name: str | None = None,
+    change: Change | None = None,
 ) -> Callable[P, R]:
     """The wrapper behind ``tool`` (see there), also for functions that are found by name."""
     if effect not in _EFFECTS:
@@ -63,7 +118,7 @@ def wrap_tool(
             f"tool {function.__qualname__} is a generator",
             hint="return a list, or make each item a call of its own",
         )
-    maker = _Maker(function, name or function.__name__, effect, idempotent)
+    maker = _Maker(function, name or function.__name__, effect, idempotent, change)
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
@@ -91,12 +146,20 @@ def wrap_tool(
 class _Maker:
     """Turns calls of one tool into call specs, and recorded requests back into calls."""
 
-    __slots__ = ("_declared", "_function", "_names", "_signature", "effect", "idempotent", "name")
+    __slots__ = ("_change", "_declared", "_function", "_names", "_signature", "effect", "idempotent", "name")
 
-    def __init__(self, function: Callable[..., object], name: str, effect: Effect, idempotent: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[..., object],
+        name: str,
+        effect: Effect,
+        idempotent: bool,
+        change: Change | None,
+    ) -> None:
         self.name = name
         self.effect: Effect = effect
         self.idempotent = idempotent
+        self._change = change
         self._function = function
         self._signature = inspect.signature(function)
         self._declared = False
@@ -110,7 +173,7 @@ class _Maker:
             declare_annotations(self._function)
             self._declared = True
         request: dict[str, object] = {"args": self._bound(args, kwargs)}
-        return CallSpec("tool", self.name, request, profile="tool/1", effect=self.effect)
+        return CallSpec("tool", self.name, request, profile="tool/1", effect=self.effect, change=self._change)
 
     def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         """The arguments by parameter name. Plain calls are taken apart here, ``inspect`` sees to all others."""
@@ -135,4 +198,7 @@ class _Maker:
 
 
 def _arguments(call: Call) -> dict[str, object]:
-    return cast("dict[str, object]", decode(call.tree["args"], TYPES))
+    if call.rule is None:
+        return cast("dict[str, object]", decode(call.tree["args"], TYPES))
+    recorded = cast("dict[str, object]", decode(call.tree, TYPES))
+    return cast("dict[str, object]", with_secrets(call.rule, call.spec.request, recorded)["args"])
