@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
 import subprocess
@@ -123,7 +124,8 @@ def test_nothing_of_a_file_is_executed(tmp_path: Path, call: str) -> None:
     mark = tmp_path / "mark"
     text = YAML.replace("2024-02-30", call.replace("MARK", str(mark)))
     before = set(sys.modules)
-    only(read(tmp_path, text))
+    with contextlib.suppress(TrafficError):  # what such a value leaves behind need not be a header
+        only(read(tmp_path, text))
     assert not mark.exists()
     assert "antigravity" not in set(sys.modules) - before
 
@@ -141,7 +143,7 @@ def test_pairs_of_lists(tmp_path: Path) -> None:
 
 
 def har(content: dict[str, Any], status: int = 200) -> dict[str, Any]:
-    request = {
+    request: dict[str, Any] = {
         "method": "POST",
         "url": "https://a.example/v1/x?alt=sse",
         "headers": [{"name": "A", "value": "b"}],
@@ -343,7 +345,7 @@ MERGING = "".join(f"a{n}: &a{n} {{<<: [{','.join([f'*a{n - 1}'] * 9)}]}}\n" for 
     ("text", "says"),
     [
         (
-            f"a0: &a0 [x]\n{LAUGHING}interactions: [{{request: {{method: GET, body: *a9}}, response: {{}}}}]",
+            f"a0: &a0 [x]\n{LAUGHING}interactions: [{{request: {{body: *a9}}, response: {{}}}}]",
             "too large",
         ),
         (
