@@ -3,45 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import anthropic
 import openai
 import pytest
 from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletionChunk
 
 from agentloom.adapters.models import backend
 from agentloom.errors import ModelError
 from agentloom.runtime.answers import Answer
 from agentloom.runtime.assembly import assemble
+from agentloom.testing import Exchange as Recorded
 from agentloom.testing import FakeProvider, Raw
+from tests.corpus import oracle
+from tests.corpus.files import CORPUS, WHY, api_of, exchanges
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
-pytestmark = pytest.mark.skipif(
-    not CORPUS.is_dir(), reason="no folder of recorded traffic beside the repository"
-)
+pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=WHY)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    name: str
+    recorded: Recorded
     api: str
     body: dict[str, Any]
-    status: int
-    content_type: str
-    text: str
+
+    @property
+    def name(self) -> str:
+        return self.recorded.name[-90:]
 
     @property
     def streaming(self) -> bool:
         return bool(self.body.get("stream"))
 
+    def said(self) -> oracle.Said:
+        return oracle.read(self.recorded, {"openai": "chat", "anthropic": "messages"}[self.api])
+
     def raw(self) -> Raw:
-        return Raw(self.text.encode(), self.status, {"content-type": self.content_type})
+        kind = self.recorded.header("content-type") or self.recorded.content_type
+        return Raw(self.recorded.content, self.recorded.status, {"content-type": kind})
 
 
 class Player:
@@ -71,58 +75,21 @@ def sdks(player: Player) -> Iterator[tuple[openai.OpenAI, anthropic.Anthropic]]:
         yield first, second
 
 
-def _header(headers: Mapping[str, Any], name: str) -> str:
-    for key, value in headers.items():
-        if key.lower() == name:
-            return str(value[0] if isinstance(value, list) else value)
-    return ""
-
-
-def _exchange(name: str, item: Any) -> Exchange | None:
-    if not isinstance(item, dict) or "request" not in item:
-        return None
-    request, response = item["request"], item.get("response") or {}
-    uri = str(request.get("uri") or request.get("url") or "")
-    api = (
-        "openai"
-        if "/chat/completions" in uri
-        else "anthropic"
-        if uri.split("?", maxsplit=1)[0].endswith("/messages")
-        else ""
-    )
-    text = (response.get("body") or {}).get("string")
-    if not api or not isinstance(request.get("body"), str) or not isinstance(text, str) or not text:
-        return None
-    status = int((response.get("status") or {}).get("code") or 200)
-    kind = _header(response.get("headers") or {}, "content-type") or "application/json"
-    return Exchange(name, api, json.loads(request["body"]), status, kind, text)
-
-
 def _load() -> Iterator[Exchange]:
-    yaml: Any = importlib.import_module("yaml")
-    for path in sorted(CORPUS.glob("*.yaml")):
-        data = path.read_bytes()
-        if b"/chat/completions" not in data and b"/messages" not in data:
-            continue
-        try:
-            whole = yaml.load(data, Loader=yaml.CSafeLoader)
-        except yaml.constructor.ConstructorError:  # a tag that only Python's own loader builds
-            continue
-        items = (
-            whole.get("interactions") or whole.get("http_interactions") or []
-            if isinstance(whole, dict)
-            else []
-        )
-        for number, item in enumerate(items):
-            found = _exchange(f"{path.stem}#{number}", item)
-            if found is not None:
-                yield found
+    """Chat completions and messages whose request is known: of every container, in the manifest's order."""
+    for _, one in exchanges():
+        api = {"chat": "openai", "messages": "anthropic"}.get(api_of(one))
+        body = one.request()
+        if api is not None and isinstance(body, dict) and one.body and one.url:
+            yield Exchange(one, api, body)
 
 
-EXCHANGES = list(_load()) if CORPUS.is_dir() else []
-GOOD = [e for e in EXCHANGES if e.status == 200]
-BAD = [e for e in EXCHANGES if e.status >= 400]
-CASES = [pytest.param(e, id=e.name[:90]) for e in GOOD]
+EXCHANGES = list(_load())
+BAD = [e for e in EXCHANGES if e.recorded.status >= 400]
+# A stream may begin with status 200 and then tell of a failure.
+BROKEN = [e for e in EXCHANGES if e.recorded.status == 200 and e.said().failed]
+GOOD = [e for e in EXCHANGES if e.recorded.status == 200 and e not in BROKEN]
+CASES = [pytest.param(e, id=e.name) for e in GOOD]
 
 
 def _request(exchange: Exchange, fake: FakeProvider) -> dict[str, Any]:
@@ -136,13 +103,24 @@ def _call(exchange: Exchange, fake: FakeProvider) -> dict[str, Any]:
 
 
 def _assembled(chunks: list[Any]) -> Any:
+    """The SDK's own assembly, helped over what it fails on: nulls, no index of a call, text in parts."""
     state = ChatCompletionStreamState()
     for chunk in chunks:
-        for choice in chunk.choices:
-            for call in choice.delta.tool_calls or []:
-                call.index = call.index or 0  # a server without indexes: the SDK's own assembly fails on it
-        state.handle_chunk(chunk)
+        said = _without_nulls(chunk.to_dict(warnings=False))
+        for choice in said["choices"]:
+            for call in choice["delta"].get("tool_calls") or []:
+                call.setdefault("index", 0)
+            content = choice["delta"].get("content")
+            if isinstance(content, list):
+                choice["delta"]["content"] = "".join(p["text"] for p in content if p["type"] == "text")
+        state.handle_chunk(ChatCompletionChunk.construct(**said))
     return state.current_completion_snapshot
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
 def _whole(
@@ -209,7 +187,9 @@ def test_the_recorded_answer_is_read_as_the_sdk_reads_it(
     else:
         assert [(call.name, call.arguments_text) for call in typed.tool_calls] == calls
     assert (typed.usage.output if typed.usage else None) == tokens
-    assert typed.finish_reason
+    said = exchange.said()
+    assert (answer["content"] or "", typed.model) == (said.text, said.model)
+    assert typed.finish_reason or not said.finished
 
 
 def test_a_recorded_stream_and_a_whole_answer_have_the_same_shape(player: Player) -> None:
@@ -217,15 +197,23 @@ def test_a_recorded_stream_and_a_whole_answer_have_the_same_shape(player: Player
     assert len(shapes) == 1
 
 
-@pytest.mark.parametrize("exchange", [pytest.param(e, id=e.name[:90]) for e in BAD])
+@pytest.mark.parametrize("exchange", [pytest.param(e, id=e.name) for e in BAD])
 def test_a_recorded_failure_says_what_the_provider_said(exchange: Exchange, player: Player) -> None:
     with pytest.raises(ModelError) as caught:
         _call(exchange, player.play(exchange))
-    assert caught.value.status == exchange.status
-    assert caught.value.kind not in ("server", "malformed") or exchange.status >= 500
+    assert caught.value.status == exchange.recorded.status
+    assert caught.value.kind not in ("server", "malformed") or exchange.recorded.status >= 500
     assert caught.value.__context__ is None
-    body = json.loads(exchange.text) if exchange.text.startswith("{") else {}
+    content = exchange.recorded.content
+    body = json.loads(content) if content.startswith(b"{") else {}
     error = body.get("error")
     said = error.get("message") if isinstance(error, dict) else error
     if isinstance(said, str):
         assert said[:60] in caught.value.message
+
+
+@pytest.mark.parametrize("exchange", [pytest.param(e, id=e.name) for e in BROKEN])
+def test_a_failure_in_a_recorded_stream_is_an_error(exchange: Exchange, player: Player) -> None:
+    with pytest.raises(ModelError) as caught:
+        _call(exchange, player.play(exchange))
+    assert caught.value.kind not in ("malformed", "connection")
