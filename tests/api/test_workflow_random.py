@@ -30,7 +30,8 @@ def test_a_run_ends_as_the_model_says_and_replays(block: int) -> None:
         error = _recorded(program, store)
         trace = Trace.open("last", store)
         if wanted.failing:
-            assert error is not None and str(error) in wanted.failing, f"seed {seed}: {program}"
+            assert error is not None, f"seed {seed}: {program}"
+            assert str(error) in wanted.failing, f"seed {seed}: {program}"
             assert f"in step {error.args[0]!r} of workflow" in " ".join(error.__notes__), f"seed {seed}"
         else:
             assert error is None, f"seed {seed}: {program}"
