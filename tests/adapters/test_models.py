@@ -30,7 +30,7 @@ FULL = Says(
     reasoning="let me see",
     usage=(12, 4, 6, 2),
 )
-APIS = ["openai", "anthropic"]
+APIS = ["openai", "anthropic", "responses"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +44,10 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def ask(fake: FakeProvider, api: str, **params: Any) -> dict[str, Any]:
-    url = fake.openai_url if api == "openai" else fake.anthropic_url
-    return {"model": f"{api}:some-model", "messages": MESSAGES, "base_url": url, **params}
+    url = fake.anthropic_url if api == "anthropic" else fake.openai_url
+    chosen = {"api": "responses"} if api == "responses" else {}
+    provider = "openai" if api == "responses" else api
+    return {"model": f"{provider}:some-model", "messages": MESSAGES, "base_url": url, **chosen, **params}
 
 
 def four_ways(api: str, reply: Reply, **params: Any) -> list[dict[str, Any]]:
@@ -391,7 +393,7 @@ def test_failures_by_kind(
         assert (error.kind, error.retryable, error.provider, error.model) == (
             kind,
             retryable,
-            api,
+            "openai" if api == "responses" else api,
             "some-model",
         )
         assert error.delay == (2.5 if kind == "rate_limit" else None)

@@ -52,7 +52,7 @@ def _whole(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class Reader:
-    """Turns a stream's events into deltas. ``complete`` once the response has ended."""
+    """Turns a stream's events into deltas. ``complete`` once the response has ended; ValueError for a second one."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -81,6 +81,8 @@ class Reader:
             yield from self._item(event["output_index"], event["item"], whole=step == "done")
 
     def _start(self, response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        if self.complete:
+            raise ValueError("a second response began in one stream")
         found = {name: response[name] for name in ("id", "model") if response.get(name) is not None}
         new = {name: value for name, value in found.items() if self._head.get(name) != value}
         self._head.update(found)

@@ -1,4 +1,4 @@
-"""`FakeProvider`: a scripted HTTP server that speaks OpenAI chat completions, its Responses API, and Anthropic messages.
+"""`FakeProvider`: a scripted HTTP server that speaks OpenAI chat completions and Responses, and Anthropic messages.
 
 For tests of agents and of agentloom itself: no key, no network beyond loopback, an ephemeral port, the same answers
 every time. ::
@@ -110,7 +110,7 @@ class _Handler(QuietHandler):
     def answer(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
         path = self.path.partition("?")[0]
-        protocol = next((one for end, one in _ENDS.items() if path.endswith(end)), None)
+        protocol: Protocol | None = next((one for end, one in _ENDS.items() if path.endswith(end)), None)
         if protocol is None:
             self._json(404, error_body("openai", Fails(404, f"the fake provider has no {self.path}")))
             return
