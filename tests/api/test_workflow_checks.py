@@ -192,7 +192,7 @@ def test_a_decorator_that_decorates_nothing_is_a_fault() -> None:
     with pytest.raises(WorkflowError, match="step 'x': it has nothing to run"):
         graph.build()
     with pytest.raises(WorkflowError, match="step 'y': it has nothing to run"):
-        graph.step("y").run("in")
+        graph.step("y").run("in")  # type: ignore[attr-defined]
 
 
 def test_decorators_take_the_name_of_the_function_or_another_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -126,11 +127,13 @@ def test_a_choice_may_pass_over_steps() -> None:
     assert (decision["goto"], decision["others"]) == ("mail", ["refund", "person"])
 
 
+def _given(value: object, state: State) -> object:
+    return value
+
+
 def test_the_result_of_a_choice_is_its_value_or_its_name() -> None:
     for given, result in ((goto("b"), "b"), (goto("b", {"why": 1}), {"why": 1}), (goto("b", None), None)):
-        graph = (
-            Workflow().step("a", fn=lambda state, given=given: given).step("b", fn=lambda state: [state.a])
-        )
+        graph = Workflow().step("a", fn=partial(_given, given)).step("b", fn=lambda state: [state.a])
         assert run(graph).output == [result]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import agentloom
 from agentloom import State, Trace, Workflow, goto
+from agentloom.api.retries import Retry
 from agentloom.errors import WorkflowError
 from agentloom.store import MemoryStore
 
@@ -292,9 +293,7 @@ def test_steps_may_be_tried_again_and_stopped() -> None:
             raise ConnectionError("no")
         return "ok"
 
-    graph = Workflow().step(
-        "a", fn=flaky, retry=agentloom.api.retries.Retry(3, delay=0.001, on=ConnectionError)
-    )
+    graph = Workflow().step("a", fn=flaky, retry=Retry(3, delay=0.001, on=ConnectionError))
     assert run(graph).output == "ok"
 
     async def hangs(state: State) -> None:

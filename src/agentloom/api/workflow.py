@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 from agentloom.api.agent import Agent
+from agentloom.api.retries import Retry, policy_of
 from agentloom.api.trace import Trace
 from agentloom.api.workflow_checks import Fault, check_name, check_step, findings, raise_faults
 from agentloom.api.workflow_draw import draw
@@ -27,9 +28,6 @@ from agentloom.errors import WorkflowError
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.registry import declare_annotations
 from agentloom.store import Store
-
-if TYPE_CHECKING:
-    from agentloom.api.retries import Retry
 
 __all__ = ["Goto", "State", "Workflow", "goto"]
 
@@ -283,6 +281,10 @@ def _step_of(name: str, given: Mapping[str, Any], *, verify: bool, before: str |
         raise WorkflowError(f"step {name!r}: give exactly one of {words}", step=name)
     if given.get("repair") is not None and given.get("output") is None:
         raise WorkflowError(f"step {name!r}: repair= is for a model step with output=", step=name)
+    try:
+        retry = policy_of(given.get("retry"))
+    except TypeError as error:
+        raise WorkflowError(f"step {name!r}: {error}", step=name) from None
     kind = kinds[0]
     target = given[kind]
     after = given.get("after")
@@ -307,7 +309,7 @@ def _step_of(name: str, given: Mapping[str, Any], *, verify: bool, before: str |
         params=options,
         after=_names(after) if after is not None else () if before is None else (before,),
         when=given.get("when"),
-        retry=given.get("retry"),
+        retry=retry,
         timeout=given.get("timeout"),
         args=given.get("args"),
         each=given.get("each"),

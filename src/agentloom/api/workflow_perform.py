@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
+from agentloom.api.retries import attempted
 from agentloom.api.workflow_checks import OF_ITEM, parameters_of
 from agentloom.api.workflow_events import Decided, here, tell
 from agentloom.api.workflow_graph import Graph
 from agentloom.api.workflow_state import State, state_of, why_absent
 from agentloom.api.workflow_steps import Goto, Step
 from agentloom.api.workflow_texts import filled
-from agentloom.api.workflow_today import attempted, perform_model
+from agentloom.api.workflow_today import perform_model
 from agentloom.errors import WorkflowError
 from agentloom.format.values import decode, encode
 from agentloom.runtime.agents import AgentFunction, call_child_async
@@ -65,6 +66,10 @@ async def perform(step: Step, state: State, scope: Scope, graph: Graph) -> Done:
     """Perform ``step`` once, or once an item of its list, with ``state``. Raises what it raises."""
     if step.verify:
         return Done(await _child_run(step, state, graph))
+    return await _here(step, state, scope, graph)
+
+
+async def _here(step: Step, state: State, scope: Scope, graph: Graph) -> Done:
     if step.kind == "model":
         return Done(await perform_model(step, state))
     if step.kind == "fn":
@@ -157,16 +162,12 @@ async def _child_run(step: Step, state: State, graph: Graph) -> object:
 
     async def child(**given: object) -> object:
         alone = state_of(given, why_absent(state), visit=state.visit)
-        done = await perform(_alone(step), alone, require("Workflow"), graph)
+        done = await _here(step, alone, require("Workflow"), graph)
         return done.value
 
     module = str(getattr(step.target, "__module__", "agentloom"))
     function = AgentFunction(step.name, child, module, step.name, None)
     return await call_child_async(function, (), {name: state[name] for name in names if name in state})
-
-
-def _alone(step: Step) -> Step:
-    return replace(step, verify=False)
 
 
 def _arguments(step: Step, state: State) -> dict[str, Any]:

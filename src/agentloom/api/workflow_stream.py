@@ -17,8 +17,9 @@ __all__ = ["WorkflowStream", "in_steps"]
 class WorkflowStream:
     """An async iterator over what a run does. The run starts with the first event that is asked for.
 
-    What the reader does between events changes nothing in the record; leaving early (the end of an ``async with``
-    block, ``aclose``) cancels the run, and that is recorded. ``trace`` is its record once it is over.
+    What the reader does between events changes nothing in the record. Leaving early cancels the run, and that is
+    recorded: at the end of an ``async with`` block, by ``aclose``, or when nobody holds the stream any more. ``trace``
+    is the record once the run is over.
     """
 
     def __init__(self, agent: Agent[..., Any], given: object, options: Mapping[str, Any]) -> None:
@@ -60,8 +61,6 @@ class WorkflowStream:
         if run is not None and not run.done():
             run.cancel()
             await asyncio.wait([run])
-        if run is not None and not run.cancelled():
-            run.exception()  # whoever leaves early does not ask for it
 
     async def __aenter__(self) -> Self:
         return self
@@ -72,9 +71,22 @@ class WorkflowStream:
         await self.aclose()
 
     def _start(self) -> None:
-        with watched(self._events.put_nowait):
+        events = self._events
+
+        def over(run: asyncio.Task[Trace]) -> None:
+            if not run.cancelled():
+                run.exception()  # a reader that has gone does not ask for it
+            events.put_nowait(None)
+
+        with watched(events.put_nowait):
             self._run = asyncio.get_running_loop().create_task(self._agent.arun(self._given, **self._options))
-        self._run.add_done_callback(lambda _: self._events.put_nowait(None))
+        self._run.add_done_callback(over)
+
+    def __del__(self) -> None:
+        """Nobody can read on: the run is left, as by ``aclose``."""
+        run = self._run
+        if run is not None and not run.done() and not run.get_loop().is_closed():
+            run.get_loop().call_soon_threadsafe(run.cancel)
 
 
 def in_steps(agent: Agent[..., Any], given: object, options: Mapping[str, Any]) -> Iterator[Event | Finished]:

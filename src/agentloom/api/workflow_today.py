@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from agentloom.api.hosts import model as ask_model
 from agentloom.api.workflow_state import State
@@ -11,15 +11,6 @@ from agentloom.api.workflow_steps import Step
 from agentloom.api.workflow_texts import Texts, text_of
 from agentloom.errors import NotSupported, WorkflowError
 from agentloom.runtime.answers import Answer
-
-T = TypeVar("T")
-
-
-async def attempted(policy: object, timeout: float | None, once: Callable[[], Awaitable[T]]) -> T:  # noqa: ASYNC109
-    """Once. Raises ``NotSupported`` for a policy."""
-    if policy is not None or timeout is not None:
-        raise NotSupported("retry= and timeout= are not supported yet")
-    return await once()
 
 
 async def perform_model(step: Step, state: State) -> object:
@@ -31,9 +22,8 @@ async def perform_model(step: Step, state: State) -> object:
         or step.params.get("stream")
     ):
         raise NotSupported(
-            f"step {step.name!r}: fallbacks, output=, template= and stream= are not supported yet"
+            f"step {step.name!r}: fallbacks, retries, output=, template= and stream= are not supported yet"
         )
-    await attempted(step.retry, step.timeout, _nothing)
     ask = cast("Callable[..., Awaitable[Answer]]", ask_model)
     answer = await ask(step.models[0], _messages(step, state), **step.params)
     return answer.text
@@ -65,7 +55,3 @@ def _are_messages(prompt: object) -> bool:
     return isinstance(prompt, Sequence) and all(
         isinstance(item, Mapping) for item in cast("Sequence[object]", prompt)
     )
-
-
-async def _nothing() -> None:
-    """Nothing to do."""
