@@ -17,7 +17,7 @@ _RESET = re.compile(r"^(?:x-ratelimit-reset(?:-(?P<after>.+))?|(?P<before>anthro
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SAID = re.compile(
-    r"(?:try again|retry)[a-z ]{0,12} in ((?:\d+(?:\.\d+)?\s?(?:ms|s|m|h|d)\w*\s?)+)", re.IGNORECASE
+    r"(?:try again|retry)[a-z ]{0,12} in ((?:\d+(?:\.\d+)?\s?(?:ms|s|m|h|d)[a-z]*\s?)+)", re.IGNORECASE
 )
 _LONGEST = 7 * 86400.0  # seconds; a number above it is a point in time
 
