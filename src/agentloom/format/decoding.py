@@ -101,6 +101,10 @@ class _Decoder:
         if how == "enum":
             return cls(self.decode(data[0])) if type(data) is list else cls[self.decode(data)]
         if how == "namedtuple":
+            if len(data) != len(cls._fields):
+                raise ValueError(
+                    f"{cls.__qualname__} has {len(cls._fields)} fields now, and {len(data)} were written"
+                )
             return cast("type[tuple[object, ...]]", tuple).__new__(cls, [self.decode(item) for item in data])
         value = object.__new__(cls)
         if how == "dataclass":
@@ -115,8 +119,9 @@ class _Decoder:
             value, "__dict__", {key: self.decode(item) for key, item in data["fields"].items()}
         )
         object.__setattr__(value, "__pydantic_fields_set__", set(data["set"]))
-        object.__setattr__(value, "__pydantic_extra__", self.decode(data.get("extra")))
-        object.__setattr__(value, "__pydantic_private__", self.decode(data.get("private")))
+        for name, kept in (("__pydantic_extra__", "extra"), ("__pydantic_private__", "private")):
+            if kept in data or not _is_none_of(cls, name):
+                object.__setattr__(value, name, self.decode(data.get(kept)))
         return value
 
     def _plain_object(self, payload: dict[str, Any]) -> Any:
@@ -133,6 +138,11 @@ class _Decoder:
 
     def _plain_error(self, payload: dict[str, Any]) -> Any:
         return {key: self.decode(item) for key, item in payload.items()}
+
+
+def _is_none_of(cls: type, name: str) -> bool:
+    """Whether a class has the attribute once for all its instances, as None: a pydantic RootModel's."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), ...) is None
 
 
 def _list(payload: Any) -> list[Any]:

@@ -8,7 +8,7 @@ import enum
 import functools
 import marshal
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, cast
 
 import orjson
@@ -16,7 +16,7 @@ import orjson
 from agentloom.errors import ValueRefused
 from agentloom.format.canonical import EXACT, Tree, canonical
 from agentloom.format.declared import Types, how_of, type_name
-from agentloom.format.guards import class_of, is_container
+from agentloom.format.guards import class_of, is_container, slots_of
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
 from agentloom.format.small import small_copy
@@ -229,23 +229,31 @@ class _Encoder:
         cls = type(value)
         if isinstance(value, enum.Flag):
             return self._object(cls, "enum", [self.encode(value.value, path, depth + 3)])
+        if cls.__members__.get(value.name) is not value:
+            raise self._refused(value, path, "no member of its Enum, which made it up as it was asked for it")
         return self._object(cls, "enum", pack_str(value.name))
 
     def _named(self, value: tuple[Any, ...], path: Path, depth: int) -> Tree:
+        self._refuse_more(value, path, ())
         return self._object(cast("type", type(value)), "namedtuple", self._items(value, path, depth + 2))
 
     def _dataclass(self, value: Any, path: Path, depth: int) -> Tree:
         cls = class_of(value)
-        names = {field.name for field in dataclasses.fields(value)}
-        for extra in getattr(value, "__dict__", {}).keys() - names:
-            if not isinstance(getattr(cls, extra, None), functools.cached_property):
-                raise self._refused(value, (path, f".{extra}"), "an attribute that is not a field")
+        self._refuse_more(value, path, {field.name for field in dataclasses.fields(value)})
         fields = {
             name: self.encode(getattr(value, name), (path, f".{name}"), depth + 3)
             for name in (field.name for field in dataclasses.fields(value))
             if hasattr(value, name)
         }
         return self._object(cls, "dataclass", fields)
+
+    def _refuse_more(self, value: Any, path: Path, names: Collection[str]) -> None:
+        """Refuse an object that holds more than its fields; what a class computes and keeps is computed again."""
+        cls = class_of(value)
+        held = [*getattr(value, "__dict__", {}), *(name for name in slots_of(cls) if hasattr(value, name))]
+        for extra in held:
+            if extra not in names and not isinstance(getattr(cls, extra, None), functools.cached_property):
+                raise self._refused(value, (path, f".{extra}"), "an attribute that is not a field")
 
     def _model(self, value: Any, path: Path, depth: int) -> Tree:
         """A pydantic model by its four state attributes, without importing pydantic and without running validators."""

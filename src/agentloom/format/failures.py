@@ -14,6 +14,7 @@ from typing import Any, cast
 from agentloom.errors import ControlFlow, RecordedError, ValueRefused
 from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types, type_name
+from agentloom.format.guards import slots_of
 from agentloom.format.limits import DEPTH
 
 __all__ = ["Decode", "Encode", "decode_error", "encode_error"]
@@ -24,7 +25,7 @@ Decode = Callable[[Any], Any]
 # What builtin exceptions keep outside of their arguments and their __dict__.
 _SLOTS: tuple[tuple[type[BaseException], tuple[str, ...]], ...] = (
     (OSError, ("errno", "strerror", "filename", "filename2")),
-    (ImportError, ("name", "path")),
+    (ImportError, ("name", "path", "name_from")),
     (NameError, ("name",)),
     (AttributeError, ("name",)),
     (SyntaxError, ("msg", "filename", "lineno", "offset", "text", "end_lineno", "end_offset")),
@@ -57,11 +58,16 @@ def encode_error(encode: Encode, error: BaseException, path: Any, depth: int) ->
             attrs[name] = kept
     body: dict[str, Tree] = {"type": type_name(type(error)), "args": args, "attrs": attrs}
     body["message"] = encode(_message(error), path, below)
+    cause = None
+    if error.__cause__ is not None:
+        cause = _keep(encode, error.__cause__, (path, ".__cause__"), depth + 2) if below < DEPTH else None
+        if cause is None:  # it is part of itself, or too deep
+            lost.append("__cause__")
+        else:
+            body["cause"] = cause
     if lost:
         body["lost"] = lost
-    if error.__cause__ is not None and below < DEPTH:
-        body["cause"] = encode(error.__cause__, (path, ".__cause__"), depth + 2)
-    if error.__suppress_context__ and error.__cause__ is None:
+    if error.__suppress_context__ and cause is None:
         body["from_none"] = True
     return {"$error": body}
 
@@ -79,6 +85,7 @@ def _attributes(error: BaseException) -> dict[str, Any]:
         if isinstance(error, base):
             slots = {name: getattr(error, name, None) for name in names}
             found.update({name: item for name, item in slots.items() if item is not None})
+    found.update({name: getattr(error, name) for name in slots_of(type(error)) if hasattr(error, name)})
     return found
 
 
@@ -133,6 +140,7 @@ def _build(cls: type[BaseException], args: tuple[Any, ...], attrs: dict[str, Any
         builtin.__init__(error, *args)
     BaseException.__setattr__(error, "args", args)
     slots = {name for base, names in _SLOTS if isinstance(error, base) for name in names}
+    slots.update(slots_of(cls))
     for name, item in attrs.items():
         if name in slots:
             builtin.__setattr__(error, name, item)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import MemberDescriptorType
 from typing import Any, TypeGuard
+from weakref import WeakKeyDictionary
 
-__all__ = ["class_of", "is_container", "is_list", "is_map", "tag_of"]
+__all__ = ["class_of", "is_container", "is_list", "is_map", "slots_of", "tag_of"]
 
 
 def is_list(item: object) -> TypeGuard[list[Any]]:
@@ -29,6 +31,28 @@ def tag_of(item: object) -> tuple[str, Any] | None:
         if tag[:1] == "$":
             return tag, payload
     return None
+
+
+_slots: WeakKeyDictionary[type[Any], tuple[str, ...]] = WeakKeyDictionary()
+
+
+def slots_of(cls: type[Any]) -> tuple[str, ...]:
+    """The attributes that the Python classes behind ``cls`` keep in slots."""
+    known = _slots.get(cls)
+    if known is None:
+        known = _slots[cls] = tuple(_find_slots(cls))
+    return known
+
+
+def _find_slots(cls: type[Any]) -> list[str]:
+    names: list[str] = []
+    for base in cls.__mro__:
+        slots: Any = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            mangled = f"_{base.__name__.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] else name
+            if isinstance(vars(base).get(mangled), MemberDescriptorType):
+                names.append(mangled)
+    return names
 
 
 def class_of(value: object) -> type[Any]:

@@ -109,7 +109,7 @@ def _make(origin: Profile, change: Change) -> Profile:
     known = origin.key
     if known is not None or (change.strict and named["key"]):
         known = ((known or frozenset()) | named["key"]) - named["noted"] - named["secret"]
-    deep = [(path, role) for path, role in change.roles if path not in fields]
+    deep: list[tuple[str, Role]] = [(path, role) for path, role in change.roles if path not in fields]
     places = tree_of_rules(deep, change.spacing) if deep or change.spacing else None
     return Profile(
         f"{origin.name}+{hashlib.sha256(canonical(cast(Tree, rule))).hexdigest()[:8]}",

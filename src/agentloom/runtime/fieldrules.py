@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 from agentloom.errors import ValueRefused
 from agentloom.format.canonical import canonical
+from agentloom.format.guards import is_list, is_map
 
 __all__ = [
     "MISSING",
@@ -105,12 +106,12 @@ def part(tree: Any, node: Node, role: Role, wanted: Role, collapse: bool = False
             return MISSING
         return collapsed(tree) if collapse and wanted == "key" else tree
     tag, inner = _opened(tree)
-    if isinstance(inner, dict):
-        kept: Any = _fields(cast("dict[str, Any]", inner), node, role, wanted, collapse)
-    elif isinstance(inner, list) and tag == "$map":
-        kept = _pairs(cast("list[Any]", inner), node, role, wanted, collapse)
-    elif isinstance(inner, list):
-        kept = _items(cast("list[Any]", inner), node, role, wanted, collapse)
+    if is_map(inner):
+        kept: Any = _fields(inner, node, role, wanted, collapse)
+    elif is_list(inner) and tag == "$map":
+        kept = _pairs(inner, node, role, wanted, collapse)
+    elif is_list(inner):
+        kept = _items(inner, node, role, wanted, collapse)
     else:
         return part(tree, Node(role, collapse), role, wanted, collapse)
     if not kept and role != wanted:
@@ -151,13 +152,13 @@ _PLAIN = Node()
 
 def _opened(tree: Any) -> tuple[str | None, Any]:
     """The container inside a tag, and the tag: an object's fields, the items of a tuple, the pairs of a mapping."""
-    if not isinstance(tree, dict) or len(cast("dict[str, Any]", tree)) != 1:
+    if not is_map(tree) or len(tree) != 1:
         return None, tree
-    tag, payload = next(iter(cast("dict[str, Any]", tree).items()))
+    tag, payload = next(iter(tree.items()))
     if tag == "$obj":
         data: Any = payload["data"]
         return tag, data["fields"] if payload["how"] == "model" else data
-    return (tag, payload) if tag in ("$tuple", "$map") else (None, cast("dict[str, Any]", tree))
+    return (tag, payload) if tag in ("$tuple", "$map") else (None, tree)
 
 
 def _closed(tree: Any, tag: str | None, kept: Any) -> Any:
@@ -174,15 +175,20 @@ def collapsed(tree: Any) -> Any:
     """``tree`` with every run of white space in its texts as one space, and none at their ends."""
     if isinstance(tree, str):
         return " ".join(tree.split())
-    if isinstance(tree, list):
-        return [collapsed(item) for item in cast("list[Any]", tree)]
-    if isinstance(tree, dict):
-        fields = {name: collapsed(value) for name, value in cast("dict[str, Any]", tree).items()}
+    if is_list(tree):
+        return [collapsed(item) for item in tree]
+    if is_map(tree):
+        fields = {name: collapsed(value) for name, value in tree.items()}
         for tag in ("$set", "$frozenset"):
-            if len(fields) == 1 and isinstance(fields.get(tag), list):
-                fields[tag] = sorted(fields[tag], key=canonical)
+            members = fields.get(tag)
+            if len(fields) == 1 and is_list(members):
+                fields[tag] = sorted(members, key=canonical)
         return fields
     return tree
+
+
+def _mapping(value: object) -> Mapping[Any, Any] | None:
+    return cast("Mapping[Any, Any]", value) if isinstance(value, Mapping) else None  # type: ignore[redundant-cast]
 
 
 # -- values before they are written -----------------------------------------------------------------------------------
@@ -197,9 +203,10 @@ def without_secrets(value: Any, node: Node, path: str) -> Any:
         return MISSING
     if not node.secretive or value is None or isinstance(value, (str, bytes, int, float)):
         return value
-    if isinstance(value, Mapping):
+    mapping = _mapping(value)
+    if mapping is not None:
         kept: dict[Any, Any] = {}
-        for name, item in cast("Mapping[Any, Any]", value).items():
+        for name, item in mapping.items():
             below = node.at(name) if isinstance(name, str) else None
             found = item if below is None else without_secrets(item, below, f"{path}.{name}")
             if found is not MISSING:
@@ -225,12 +232,12 @@ def with_secrets_below(value: Any, recorded: Any, node: Node) -> Any:
         return value
     if not node.secretive or recorded is MISSING:
         return recorded
-    if isinstance(value, Mapping) and isinstance(recorded, dict):
-        left = cast("dict[Any, Any]", recorded)
+    mapping = _mapping(value)
+    if mapping is not None and is_map(recorded):
         whole: dict[Any, Any] = {}
-        for name, item in cast("Mapping[Any, Any]", value).items():
+        for name, item in mapping.items():
             below = node.at(name) if isinstance(name, str) else None
-            kept = left.get(name, MISSING)
+            kept = recorded.get(name, MISSING)
             whole[name] = kept if below is None else with_secrets_below(item, kept, below)
         return whole
     below = node.at(_ITEM)
