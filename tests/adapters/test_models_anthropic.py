@@ -366,3 +366,12 @@ def test_a_tool_without_parameters_and_a_cut_off_one() -> None:
 def test_what_is_no_message_is_said() -> None:
     with pytest.raises(ValueError, match="no Anthropic message"):
         answer({"choices": []})
+
+
+def test_a_second_message_in_one_stream_is_no_answer() -> None:
+    """A proxy that tries again in mid-stream: the first half of a tool call must not reach the agent as a call."""
+    reading = reader()
+    start = {"type": "message_start", "message": {"id": "msg_1", "usage": {}}}
+    list(reading.read(start))
+    with pytest.raises(ValueError, match="a second message began"):
+        list(reading.read(start))

@@ -32,7 +32,7 @@ class Said:
 def read(one: Exchange, api: str) -> Said:
     """What the answer of an exchange of ``api`` says. ValueError for bytes that are no answer of it."""
     events = list(_events(one)) if one.streamed else [json.loads(one.content)]
-    said = Said(failed=any(_is_error(event) for event in events) if one.streamed else False)
+    said = Said(failed=one.streamed and (any(map(_is_error, events)) or _begins_twice(events)))
     {
         "chat": _chat,
         "messages": _messages,
@@ -56,6 +56,11 @@ def _parsed(arguments: Any) -> Any:
 def _is_error(event: Mapping[str, Any]) -> bool:
     failed = isinstance(event.get("response"), dict) and event["response"].get("status") == "failed"
     return event.get("type") == "error" or bool(event.get("error")) or failed or ":exception" in event
+
+
+def _begins_twice(events: list[dict[str, Any]]) -> bool:
+    """Two answers that a proxy ran together: neither can be told from the other."""
+    return sum(event.get("type") in ("message_start", "response.created") for event in events) > 1
 
 
 def _events(one: Exchange) -> Iterator[dict[str, Any]]:

@@ -62,9 +62,13 @@ class Reader:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._input: dict[int, list[str]] = {}
         self._calls: dict[int, int] = {}
+        self._begun = False
 
     def read(self, event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The deltas of one event. Kinds of events that are not known say nothing to an answer."""
+        """The deltas of one event. Kinds of events that are not known say nothing to an answer.
+
+        ValueError where a second message begins: half of the first one would be taken for a part of it.
+        """
         kind = event.get("type")
         if kind == "message_start":
             yield from self._start(event["message"])
@@ -86,6 +90,9 @@ class Reader:
             yield from self._piece(index, {"type": "input_json_delta", "partial_json": text})
 
     def _start(self, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        if self._begun:
+            raise ValueError("a second message began in one stream")
+        self._begun = True
         self._usage = dict(message.get("usage") or {})
         head = {name: message[name] for name in ("id", "model") if message.get(name) is not None}
         info = {
