@@ -61,10 +61,12 @@ class Reader:
             self.complete = True  # the counts come after the last choice; some servers say no `finish_reason`
         for choice in choices:
             delta = self._choice(choice)
-            if head:
-                delta = {**head, **delta, **_both("info", head, delta)}
-                head = {}
             number = choice.get("index") or 0
+            if head and number:  # facts of the whole answer are no other choice's
+                yield head
+            elif head:
+                delta = {**head, **delta, **_both("info", head, delta)}
+            head = {}
             if delta:
                 yield {"choice": number, **delta} if number else delta
         if head:
