@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from agentloom.errors import ValueRefused
+from agentloom.errors import NotSupported, ValueRefused
 from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types
 from agentloom.format.digests import Hash
@@ -33,7 +33,7 @@ class Grown:
     ``history`` to the blobs.
     """
 
-    __slots__ = ("_lent", "base", "before", "history", "items", "keep", "marks", "state")
+    __slots__ = ("_lent", "_shared", "base", "before", "history", "items", "keep", "marks", "state")
 
     def __init__(self, items: list[Tree], marks: Marks, base: Grown | None = None) -> None:
         self.items = items
@@ -45,6 +45,7 @@ class Grown:
         # Shared along the line of lists, each of which begins with the one before.
         self.marks = marks
         self._lent: list[Any] = [] if base is None else base._lent
+        self._shared: bool = base is not None and base._shared
 
     def lend(self, *, read_only: bool = False) -> list[Any]:
         """The list for whoever performs the call: what is done to it changes nothing that is written, and no list
@@ -52,12 +53,21 @@ class Grown:
         nothing is done to it but to the list itself."""
         lent, items = self._lent, self.items
         if read_only:
+            self._shared = True
             return items.copy()
         count = min(len(lent), len(items))
         if not _equal(lent[:count], items[:count]):
             lent.clear()
         lent += map(_copied, items[len(lent) :])
         return lent[: len(items)]
+
+    def check(self) -> None:
+        """Raise ``NotSupported`` where somebody to whom the items were lent to read only has changed them."""
+        if self._shared and not self.marks.begin(self.items):
+            raise NotSupported(
+                "whoever performs the model calls says that it only reads requests (reads_only), and changed one",
+                hint="take reads_only = True away from the model backend: it is given copies then",
+            )
 
     def settle(self) -> None:
         """What this list extends is not needed any more: it was written, and is part of the key."""
@@ -95,6 +105,12 @@ class Captures:
         if type(tree) is not dict:
             raise TypeError("a request must be a mapping with string names")
         return tree, {}
+
+    def check(self) -> None:
+        """``Grown.check`` of every list that may still grow."""
+        for latest in self._latest.values():
+            for grown in latest:
+                grown.check()
 
     def _with(self, fields: Mapping[str, object], grown: Mapping[str, Grown]) -> dict[str, Tree] | None:
         """The whole tree from the lists and the other fields; None where ``encode`` must say what is refused."""

@@ -33,7 +33,7 @@ class Keys:
         self, profile: str, kind: str, name: str, fields: Mapping[str, Tree], grown: Mapping[str, Grown]
     ) -> str:
         """``request_key`` of ``{"type": kind, "name": name, "fields": fields}``; ``grown`` are those of its fields
-        that are histories."""
+        that are histories. ``NotSupported``: see ``Grown.check``."""
         hashed: Hash = self._inner.copy()
         if not any(field in fields for field in grown):
             tree: Tree = {"type": kind, "name": name, "fields": dict(fields)}
@@ -82,6 +82,7 @@ def _after(history: Grown, before: tuple[object, ...], hashed: Hash) -> Hash:
         hashed = base.state.copy()
         hashed.update(b"," + canonical(history.items[history.keep :])[1:-1])
     else:
+        history.check()  # they are read again here
         text = before[-1]
         if type(text) is bytes:
             hashed.update(text)

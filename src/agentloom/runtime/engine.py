@@ -96,6 +96,8 @@ class Engine:
         key_tree = {name: tree[name] for name in parts.key} if noted else tree
         compared = grown
         if not rule.whole:
+            for one in grown.values():
+                one.check()
             key_tree, noted = parts_of(rule, tree, "key"), parts_of(rule, tree, "noted")
             compared = {name: one for name, one in grown.items() if key_tree.get(name) is one.items}
         call_id = scope.next_call()
@@ -290,6 +292,11 @@ class Engine:
             self.fail(failure)
         self._torn = False
         return decode(tree, self.types)
+
+    def check_lent(self) -> None:
+        """Raise ``NotSupported`` where the model backend changed what it was lent to read: what it sent is not what
+        was written."""
+        self._captures.check()
 
     # -- the verdict ---------------------------------------------------------------------------------------------
 

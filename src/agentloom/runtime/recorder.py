@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from agentloom.errors import ValueRefused
+from agentloom.errors import NotSupported, ValueRefused
 from agentloom.format import runids
 from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
@@ -63,6 +63,11 @@ class Recording:
         """Give up the lease. The trace stays as it is."""
         self.session.over = True
         self._appender.close()
+        try:
+            self.session.engine.check_lent()
+        except NotSupported as changed:
+            held = f"run {self.run_id} holds the requests as the agent made them, and others were sent"
+            warnings.warn(f"{held}: {changed}", RuntimeWarning, stacklevel=3)
 
 
 def begin(
