@@ -257,6 +257,15 @@ def test_the_same_message_means_its_text_to_openai() -> None:
     assert "blocks" in message
 
 
+def test_blocks_of_another_form_are_left_where_they_belong() -> None:
+    message = {
+        "role": "assistant",
+        "content": "hi",
+        "blocks": {"responses": [{"type": "reasoning", "id": "rs_1"}]},
+    }
+    assert turns(*HELLO, message, *HELLO)[1] == {"role": "assistant", "content": "hi"}
+
+
 def test_a_plain_answer_keeps_no_blocks() -> None:
     plain = {
         **THINKING,

@@ -1,10 +1,10 @@
 """HTTP exchanges as plain values, and back: what is recorded of a request, a response and a stream of events.
 
-A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1, ``layout`` or
-``text`` beside ``json`` that was not in compact form); a streamed
-one is a head without a body and then one value for each server-sent event: ``{"json" | "data", "event"?, "id"?,
-"retry"?}`` (``{"text" | "bytes"}``: not in plain form, as it came), or one ``{"body": {"json" | "text" | "bytes"}}``
-when the answer was not a stream after all. Credentials are in headers and query fields; neither is kept.
+A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1, ``layout``
+or ``text`` beside ``json`` that was not in compact form); a streamed one is a head without a body and then one value
+for each server-sent event: ``{"json" | "data", "event"?, "id"?, "retry"?}`` (``{"text" | "bytes"}``: not in plain
+form, as it came), or one ``{"body": {"json" | "text" | "bytes"}}`` when the answer was not a stream after all.
+``usage`` beside them: the token counts that they tell. Credentials are in headers and query fields; neither is kept.
 """
 
 from __future__ import annotations

@@ -222,10 +222,10 @@ def _tool_result(message: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _assistant(message: Mapping[str, Any], place: str) -> Any:
-    if message.get(
-        "blocks"
-    ):  # an answer of Anthropic's, given back as it came (signed thinking must not change)
-        return list(message["blocks"])
+    blocks = message.get("blocks")
+    if isinstance(blocks, list) and blocks:
+        # An answer of Anthropic's, given back as it came: signed thinking must not change.
+        return list(cast("list[Any]", blocks))  # type: ignore[redundant-cast]
     _only(
         message,
         ("role", "content", "tool_calls", "refusal", "reasoning", "reasoning_content", "blocks"),

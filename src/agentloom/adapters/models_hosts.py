@@ -2,7 +2,7 @@
 
 They are reached through OpenAI's own SDK, so that what was recorded is what is sent and nothing of an answer is lost.
 A line here says only what a host documents or what its recorded traffic shows. Sources: the API references of the
-hosts; ``docs/adr/0010-model-protocols.md`` says which hosts are not here and why.
+hosts; ``docs/adr/0007-model-providers.md`` says which hosts are not here and why.
 """
 
 from __future__ import annotations

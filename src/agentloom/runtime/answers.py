@@ -73,6 +73,11 @@ class Answer:
         return [_tool_call(call) for call in calls]
 
     @property
+    def id(self) -> str | None:
+        """The provider's id of the answer (of a response: what ``previous_response_id`` names)."""
+        return self.raw.get("id")
+
+    @property
     def message(self) -> dict[str, Any]:
         """The assistant message to append to ``messages``; a fresh mapping each time."""
         message: dict[str, Any] = {"role": "assistant", "content": self.raw.get("content")}

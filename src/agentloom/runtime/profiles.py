@@ -199,7 +199,28 @@ _CHAT_NOTED = frozenset(
         "store",
     ]
 )
-_MODEL_KEY = frozenset(["system", "thinking", "output_config", "extra_body", "extra_query"])
+_MODEL_KEY = frozenset(
+    [
+        "system",
+        "thinking",
+        "output_config",
+        "extra_body",
+        "extra_query",
+        "random_seed",
+        # Of the Responses API.
+        "api",
+        "instructions",
+        "previous_response_id",
+        "conversation",
+        "prompt",
+        "include",
+        "text",
+        "truncation",
+        "max_output_tokens",
+        "max_tool_calls",
+        "context_management",
+    ]
+)
 # The same request through another gateway, port or client setting asks for the same answer.
 _MODEL_NOTED = frozenset(["base_url", "api_key_env", "timeout", "max_retries", "extra_headers"])
 
