@@ -9,15 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from typing import Any, Protocol, cast
 
-from agentloom.adapters import models_anthropic, models_anyllm, models_openai, models_responses
+from agentloom.adapters import (
+    models_anthropic,
+    models_anyllm,
+    models_native,
+    models_openai,
+    models_responses,
+)
 from agentloom.adapters.models_clients import async_client, close_all, response_type, stream_type, sync_client
 from agentloom.adapters.models_errors import broken_stream, failure_in, malformed, request_id, translate
 from agentloom.adapters.models_route import Route, find_route
 
 __all__ = ["ModelBackend", "backend"]
+
+
+class _Other(Protocol):
+    """A module that performs calls by itself."""
+
+    def complete(self, request: Mapping[str, Any], route: Route) -> Awaitable[dict[str, Any]]: ...
+    def complete_sync(self, request: Mapping[str, Any], route: Route) -> dict[str, Any]: ...
+    def stream(self, request: Mapping[str, Any], route: Route) -> AsyncIterator[dict[str, Any]]: ...
+    def stream_sync(self, request: Mapping[str, Any], route: Route) -> Iterator[dict[str, Any]]: ...
 
 
 class _Reader(Protocol):
@@ -39,6 +54,8 @@ class _Api(Protocol):
     def reader(self) -> _Reader: ...
 
 
+# Protocols that are not spoken through the client of an SDK.
+_OTHERS: dict[str, _Other] = {"any-llm": models_anyllm, "google": models_native, "bedrock": models_native}
 _APIS: dict[str, _Api] = {"anthropic": models_anthropic, "responses": models_responses}
 
 
@@ -55,8 +72,8 @@ class ModelBackend:
     async def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Perform ``request`` and give the whole answer. ModelError (``kind``) or ProviderError."""
         route = await _find(request)
-        if route.api == "any-llm":
-            return await models_anyllm.complete(request, route)
+        if route.api in _OTHERS:
+            return await _OTHERS[route.api].complete(request, route)
         options = _options(request, route, stream=False)
         client = await async_client(route)
         failure = None
@@ -72,8 +89,8 @@ class ModelBackend:
     def complete_sync(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """As `complete`, blocking."""
         route = find_route(request)
-        if route.api == "any-llm":
-            return models_anyllm.complete_sync(request, route)
+        if route.api in _OTHERS:
+            return _OTHERS[route.api].complete_sync(request, route)
         options = _options(request, route, stream=False)
         client = sync_client(route)
         failure = None
@@ -88,8 +105,8 @@ class ModelBackend:
     async def stream(self, request: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Perform ``request`` and give the answer's deltas as they arrive. Errors as `complete`, also in mid-stream."""
         route = await _find(request)
-        if route.api == "any-llm":
-            async for delta in models_anyllm.stream(request, route):
+        if route.api in _OTHERS:
+            async for delta in _OTHERS[route.api].stream(request, route):
                 yield delta
             return
         options = _options(request, route, stream=True)
@@ -119,8 +136,8 @@ class ModelBackend:
     def stream_sync(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """As `stream`, blocking."""
         route = find_route(request)
-        if route.api == "any-llm":
-            yield from models_anyllm.stream_sync(request, route)
+        if route.api in _OTHERS:
+            yield from _OTHERS[route.api].stream_sync(request, route)
             return
         options = _options(request, route, stream=True)
         client = sync_client(route)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["async_client", "close_all", "response_type", "stream_type", "sync_client"]
 
 _Key = tuple[str, str | None, str | None, bool, str | None]
+_BARE = ("google", "bedrock")
 _SDKS = {"responses": "openai"}  # protocols that are not named like their SDK
 
 _lock = threading.Lock()
@@ -31,6 +32,11 @@ _async = weakref.WeakKeyDictionary()
 
 def _make(route: Route, prefix: str) -> Any:
     name = _sdk(route.api)
+    if (
+        name in _BARE
+    ):  # no SDK: the HTTP client itself, with the waits that OpenAI's and Anthropic's SDKs have
+        http = importlib.import_module("httpx2")
+        return getattr(http, f"{prefix}Client")(timeout=http.Timeout(600, connect=5))
     sdk = importlib.import_module(name)
     # Retries are the runtime's: an attempt that the SDK repeats by itself would be in no trace.
     options: dict[str, Any] = {"max_retries": 0, "base_url": route.base_url}
@@ -81,7 +87,7 @@ async def _keep(client: Any) -> AsyncGenerator[None]:
     try:
         yield
     finally:
-        await client.close()
+        await (client.aclose() if hasattr(client, "aclose") else client.close())
 
 
 def close_all() -> None:

@@ -1,10 +1,10 @@
 """Where a model call goes: protocol, server, credential, from the model's name and the environment.
 
 Names: ``gpt-4o``, ``o3`` (OpenAI); ``claude-haiku-4-5`` (Anthropic); ``local:smollm2`` (this machine);
-``provider:model`` (``openai:``, ``anthropic:``, ``azure-openai:``, a host of `models_hosts`, or a provider of the
-library that ``docs/adr/0007`` chose). With ``base_url=`` in the request the name goes as it is to that server, in the
-OpenAI protocol unless it starts with ``anthropic:``. ``api="responses"`` asks for OpenAI's Responses API in place of
-chat completions.
+``provider:model`` (``openai:``, ``anthropic:``, ``gemini:``, ``vertex:``, ``bedrock:``, ``azure-openai:``, a host of
+`models_hosts`, or a provider of the library that ``docs/adr/0007`` chose). With ``base_url=`` in the request the name
+goes as it is to that server, in the OpenAI protocol unless a prefix names another. ``api="responses"`` asks for
+OpenAI's Responses API in place of chat completions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from agentloom.errors import ModelError, ProviderError
 
 __all__ = ["Route", "find_route"]
 
-Api = Literal["openai", "responses", "anthropic", "any-llm"]
+Api = Literal["openai", "responses", "anthropic", "any-llm", "google", "bedrock"]
 
 _OPENAI_NAMES = re.compile(r"^(gpt-|chatgpt-|o\d|ft:|codex-|computer-use-)")
 _AZURE = ("azure-openai", "azureopenai")
+_NATIVE = ("gemini", "google", "vertex", "vertexai", "bedrock")
+_GOOGLE_NAMES = re.compile(r"^gemini-")
 _ANTHROPIC_NAMES = re.compile(r"^claude-")
 _INSTALL = "pip install 'agentloom-runtime[{extra}]'"
 _UNCHECKED_KEY = "unused"  # servers without keys accept anything; the SDKs refuse to send nothing
@@ -34,7 +36,7 @@ _UNCHECKED_KEY = "unused"  # servers without keys accept anything; the SDKs refu
 @dataclass(frozen=True, slots=True)
 class Route:
     """``api`` is the protocol; ``model`` is the name to send; ``api_key`` never appears in a repr, an error or a trace.
-    ``api_version``: of an Azure resource whose addresses have a dated version."""
+    ``api_version``: of an Azure resource whose addresses have a dated version. ``region``: of AWS, for signatures."""
 
     api: Api
     provider: str
@@ -43,6 +45,7 @@ class Route:
     api_key: str | None = field(default=None, repr=False)
     bearer: bool = False
     api_version: str | None = None
+    region: str = ""
 
 
 def find_route(request: Mapping[str, Any]) -> Route:
@@ -76,6 +79,8 @@ def _place(request: Mapping[str, Any]) -> Route:
     base_url = _checked(request.get("base_url"))
     if colon and prefix in _AZURE:
         return _azure(rest, base_url, request)
+    if colon and prefix in _NATIVE:
+        return _native(prefix, rest, base_url, request)
     if base_url is not None:
         if colon and prefix in ("openai", "anthropic"):
             return _official(prefix, rest, base_url, request)
@@ -90,6 +95,8 @@ def _place(request: Mapping[str, Any]) -> Route:
         return _official("openai", model, None, request)
     if _ANTHROPIC_NAMES.match(model):
         return _official("anthropic", model, None, request)
+    if _GOOGLE_NAMES.match(model):
+        return _native("gemini", model, None, request)
     return _other(model, prefix if colon else None, rest, request)
 
 
@@ -121,6 +128,13 @@ def _hosted(name: str, host: Host, model: str, request: Mapping[str, Any]) -> Ro
             hint=f"set {host.keys[0]}",
         )
     return Route("openai", name, model, _checked(host.address()), key or _UNCHECKED_KEY)
+
+
+def _native(prefix: str, model: str, base_url: str | None, request: Mapping[str, Any]) -> Route:
+    """Google and Amazon Bedrock, in their own protocols."""
+    from agentloom.adapters import models_native_route  # imports this module for `Route`
+
+    return models_native_route.native_route(prefix, model, base_url, _given_key(request))
 
 
 def _azure(model: str, base_url: str | None, request: Mapping[str, Any]) -> Route:
