@@ -14,6 +14,7 @@ from agentloom.cli.fieldpath import pick
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Screen, Span, duration
 from agentloom.cli.runs import RUN, Found, find, large, named, naming, short
+from agentloom.cli.states import state_json, state_lines, states_of
 from agentloom.errors import PayloadMissing, TargetError
 from agentloom.replay.answered import answer_of
 from agentloom.replay.glance import glance
@@ -137,10 +138,9 @@ def _run(screen: Screen, recording: Recording, found: Found, *, everything: bool
     if screen.json:
         screen.data(_run_json(recording, found))
         return
-    calls = recording.calls
     lines = [_header(recording)]
     if everything:
-        lines += call_lines(recording, calls, screen.width) + _tail(recording)
+        lines += _every_line(recording, screen.width) + _tail(recording)
     else:
         lines += _fitting(recording, screen.width)
     screen.lines(lines)
@@ -154,12 +154,12 @@ def _run(screen: Screen, recording: Recording, found: Found, *, everything: bool
 def _fitting(recording: Recording, width: int) -> list[list[Span]]:
     """The calls and the tail in at most ``LIMIT`` characters: the first and the last calls where not all fit."""
     calls, width = recording.calls, min(width, 100)
-    tail = _tail(recording)
+    tail = [*_left_out(recording), *_tail(recording)]
     room = LIMIT - _length([_header(recording)]) - _length(tail) - 80
     if recording.count <= 2 * _FIRST + 8:
-        lines = call_lines(recording, calls, width)
+        lines = _every_line(recording, width)
         if _length(lines) <= room:
-            return lines + tail
+            return lines + _tail(recording)
     for first in range(_FIRST, 0, -1):
         last = max(1, first // 2)
         if first + last >= len(calls):
@@ -174,6 +174,22 @@ def _fitting(recording: Recording, width: int) -> list[list[Span]]:
             )
             return [*lines[:first], [("dim", text)], *lines[first:], *tail]
     return call_lines(recording, calls, width) + tail
+
+
+def _left_out(recording: Recording) -> list[list[Span]]:
+    """How many deterministic results a view has that shows none of them."""
+    count = len(states_of(recording))
+    return [[("dim", f"    ... {_plural(count, 'deterministic result')}: --all")]] if count else []
+
+
+def _every_line(recording: Recording, width: int) -> list[list[Span]]:
+    """A line for each call, and between them one for each deterministic result, in the order of the trace."""
+    states = states_of(recording)
+    calls = recording.calls
+    lines = list(zip((call.seq for call in calls), call_lines(recording, calls, width), strict=True))
+    if states:
+        lines = sorted([*lines, *state_lines(recording, states, width)], key=lambda line: line[0])
+    return [spans for _, spans in lines]
 
 
 def _length(lines: list[list[Span]]) -> int:
@@ -282,6 +298,7 @@ def _run_json(recording: Recording, found: Found) -> dict[str, object]:
         "input": or_missing(lambda: recording.payload("input")),
         "output": or_missing(recording.output),
         "calls": [call_json(recording, call) for call in recording.calls],
+        "states": [state_json(recording, state) for state in states_of(recording)],
         "gaps": recording.gaps,
         "marks": recording.marks,
     }

@@ -268,6 +268,11 @@ class _Comparer:
         then = self.here.tree(cast(str, ours.payload), f"the state {name}")
         now = self.there.tree(cast(str, theirs.payload), f"the state {name}")
         outcome = self._quiet(compare(_opened(then), _opened(now), root=name))
+        goto, chose = ((step.fields or {}).get("goto") for step in (ours, theirs))
+        if goto != chose:
+            choice = compare({"goto": goto}, {"goto": chose}, root=name)
+            rest = () if then == goto and now == chose else outcome.items
+            outcome = Comparison((*choice.items, *rest), len(choice.items) + len(rest))
         here, there = self._ref(self.here, ours), self._ref(self.there, theirs)
         return Row("changed" if outcome else "same", here, there, None, outcome or None)
 

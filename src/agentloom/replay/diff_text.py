@@ -73,6 +73,8 @@ def _headline(found: Diff) -> str:
         return f"PART at the output: every call is the same, {_paths(found.output)} differs."
     if found.part == "end" or first is None:
         return f"PART at the end: one run {found.statuses[0]}, the other {found.statuses[1]}; every call is the same."
+    if found.part == "outcome" and first.ref.kind == "state":
+        return f"PART{at}: {_answered(first)}."
     if found.part == "outcome":
         return f"PART{at}: same request, {_answered(first)}."
     if found.part == "request":
@@ -100,6 +102,8 @@ def _answered(row: Row) -> str:
     item = row.outcome.items[0] if row.outcome and row.outcome.items else None
     if row.statuses[0] != row.statuses[1]:
         return f"{name} ended {row.statuses[0]} in one and {row.statuses[1]} in the other"
+    if kind == "state" and item is not None and item.path == f"{name}.goto":
+        return "another step was chosen"
     if kind != "model":
         return f"{name} returned something else"
     if item is not None and "." in item.path and item.kind == "changed":
@@ -150,7 +154,7 @@ def _row(found: Diff, row: Row, level: _Level, width: int) -> list[Line]:
     if row.status == "moved":
         there = row.there.index if row.there else None
         return [[("strong", title), ("dim", f"  moved: call {ref.index} -> {there}")]]
-    note = "" if row.request else "same request"
+    note = "" if row.request or ref.kind == "state" else "same request"
     out: list[Line] = [[("strong", title.ljust(24)), ("dim", f"  {note}" if note else "")]]
     if row.request:
         out += _comparison_lines(row.request, level.fields, width, indent=6)
