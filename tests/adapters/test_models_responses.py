@@ -15,7 +15,9 @@ from agentloom.adapters.models_route import Route, find_route
 from agentloom.errors import ModelError, ProviderError
 from agentloom.runtime.answers import Answer
 from agentloom.runtime.assembly import assemble
+from agentloom.sync import model
 from agentloom.testing import FakeProvider, Raw, Says, Wants
+from tests.adapters.seam import tape
 
 ROUTE = Route("responses", "openai", "gpt-5")
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -365,3 +367,57 @@ def test_a_server_that_sends_whole_items_only() -> None:
         "x",
         {"name": "look", "arguments": '{"a": 1}'},
     )
+
+
+# -- inside a run ----------------------------------------------------------------------------------------------------
+
+
+def conversation(url: str) -> list[Any]:
+    ask: dict[str, Any] = {"api": "responses", "base_url": url, "include": ["reasoning.encrypted_content"]}
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "What does 8 cost?"}]
+    first = model("openai:gpt-5", messages, **ask)
+    messages += [first.message, first.tool_calls[0].result("40")]
+    with model("openai:gpt-5", messages, stream=True, **ask) as stream:
+        pieces = list(stream)
+        return [first.reasoning, pieces, stream.answer.raw["usage"], stream.answer.id]
+
+
+def test_a_run_is_recorded_and_replayed() -> None:
+    usage = (12, 4, 6, 2)
+    script = [
+        Says(tools=[Wants("look", {"id": 8})], reasoning="hm", usage=usage),
+        Says("It costs $40.", usage=usage),
+    ]
+    done = tape(conversation, script)
+    assert done.report.verdict == "identical"
+    assert done.live == done.again
+    assert done.live[:2] == ["hm", ["It ", "costs ", "$40."]]
+    counts = {"input": 12, "cached": 4, "cache_write": 0, "output": 6, "reasoning": 2}
+    assert [call.usage for call in done.calls] == [counts, counts]
+
+
+def test_llmock_speaks_it_too() -> None:
+    testing: Any = pytest.importorskip("llmock.testing", reason="llmock (extra dev) is not installed")
+    simulation: Any = pytest.importorskip("llmock.simulation")
+    scenarios: Any = pytest.importorskip("llmock.scenarios")
+    with testing.LLMockServer(responses=simulation.MockResponseSettings()) as server:
+        request: dict[str, Any] = {
+            "model": "openai:gpt-5", "api": "responses", "base_url": server.base_url("openai"),
+            "messages": [{"role": "user", "content": "What does 812 cost?"}],
+        }  # fmt: skip
+        for answer in (
+            Answer(backend.complete_sync(request)),
+            Answer(assemble(backend.stream_sync(request))),
+        ):
+            assert (answer.finish_reason, answer.model) == ("stop", "gpt-5")
+            assert answer.text
+            assert answer.usage is not None
+            assert answer.usage.output
+        server.state.scenarios.add(scenarios.Fail(503))
+        with pytest.raises(ModelError) as caught:
+            backend.complete_sync(request)
+        assert (caught.value.kind, caught.value.status) == ("overload", 503)
+        server.state.scenarios.add(scenarios.StreamFault("truncate"))
+        with pytest.raises(ModelError) as caught:
+            list(backend.stream_sync(request))
+        assert caught.value.kind == "connection"
