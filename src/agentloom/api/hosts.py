@@ -9,6 +9,9 @@ import uuid as _uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast, overload
 
+from agentloom.api.asking import ask, question_of, refuse_stream
+from agentloom.api.outputs import TypedAnswer
+from agentloom.api.retries import Retry
 from agentloom.errors import LoomError, NotSupported
 from agentloom.runtime import host
 from agentloom.runtime.ambient import env_call, now_call, random_call, uuid_call
@@ -39,23 +42,63 @@ T = TypeVar("T")
 
 @overload
 async def model(
-    name: str, messages: Sequence[Mapping[str, Any]] | str, *, stream: Literal[False] = False, **params: Any
+    name: str | Sequence[str],
+    messages: Sequence[Mapping[str, Any]] | str,
+    *,
+    output: type[T],
+    repair: int = ...,
+    retry: Retry | int | None = ...,
+    **params: Any,
+) -> TypedAnswer[T]: ...
+@overload
+async def model(
+    name: str | Sequence[str],
+    messages: Sequence[Mapping[str, Any]] | str,
+    *,
+    output: Any,
+    repair: int = ...,
+    retry: Retry | int | None = ...,
+    **params: Any,
+) -> TypedAnswer[Any]: ...
+@overload
+async def model(
+    name: str | Sequence[str],
+    messages: Sequence[Mapping[str, Any]] | str,
+    *,
+    stream: Literal[False] = False,
+    retry: Retry | int | None = ...,
+    **params: Any,
 ) -> Answer: ...
 @overload
 async def model(
     name: str, messages: Sequence[Mapping[str, Any]] | str, *, stream: Literal[True], **params: Any
 ) -> StreamedAnswer: ...
 async def model(
-    name: str, messages: Sequence[Mapping[str, Any]] | str, *, stream: bool = False, **params: Any
+    name: str | Sequence[str],
+    messages: Sequence[Mapping[str, Any]] | str,
+    *,
+    stream: bool = False,
+    output: Any = None,
+    repair: int | None = None,
+    retry: Retry | int | None = None,
+    **params: Any,
 ) -> Answer | StreamedAnswer:
     """Ask a model. ``messages`` in the chat form (role, content), or one string for one user message; ``params`` as
     the provider's chat API names them (``tools``, ``temperature``, ``response_format``, ``base_url`` ...).
 
-    Returns an ``Answer``; with ``stream=True`` a ``StreamedAnswer`` to iterate. Raises ``ModelError``.
+    ``name`` may be several names: each is asked when the one before failed in a way that another may not. ``retry``
+    tries each again by a policy. ``output`` says what the answer has to be: a type, or a JSON Schema; a wrong one is
+    sent back with what is wrong at most ``repair`` times (default 1).
+
+    Returns an ``Answer``; with ``output`` a ``TypedAnswer`` with its ``value``, with ``stream=True`` a
+    ``StreamedAnswer`` to iterate. Raises ``ModelError``, and ``OutputError`` when no answer was right.
     """
     if stream:
-        spec = host.model_spec(name, messages, {**params, "stream": True})
+        refuse_stream(name, output=output, retry=retry)
+        spec = host.model_spec(str(name), messages, {**params, "stream": True})
         return StreamedAnswer(cast(Any, open_async(spec, host.perform_model_stream)))
+    if not isinstance(name, str) or output is not None or retry is not None or repair is not None:
+        return await ask(question_of(name, messages, params, output=output, repair=repair, retry=retry))
     answer = await call_async(host.model_spec(name, messages, params), host.perform_model)
     return Answer(cast("dict[str, Any]", answer))
 

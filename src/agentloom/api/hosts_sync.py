@@ -7,6 +7,9 @@ import uuid as _uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast, overload
 
+from agentloom.api.asking import ask_sync, question_of, refuse_stream
+from agentloom.api.outputs import TypedAnswer
+from agentloom.api.retries import Retry
 from agentloom.runtime import host
 from agentloom.runtime.ambient import env_call, now_call, random_call, uuid_call
 from agentloom.runtime.answers import Answer, StreamedAnswer
@@ -36,19 +39,54 @@ T = TypeVar("T")
 
 @overload
 def model(
-    name: str, messages: Sequence[Mapping[str, Any]] | str, *, stream: Literal[False] = False, **params: Any
+    name: str | Sequence[str],
+    messages: Sequence[Mapping[str, Any]] | str,
+    *,
+    output: type[T],
+    repair: int = ...,
+    retry: Retry | int | None = ...,
+    **params: Any,
+) -> TypedAnswer[T]: ...
+@overload
+def model(
+    name: str | Sequence[str],
+    messages: Sequence[Mapping[str, Any]] | str,
+    *,
+    output: Any,
+    repair: int = ...,
+    retry: Retry | int | None = ...,
+    **params: Any,
+) -> TypedAnswer[Any]: ...
+@overload
+def model(
+    name: str | Sequence[str],
+    messages: Sequence[Mapping[str, Any]] | str,
+    *,
+    stream: Literal[False] = False,
+    retry: Retry | int | None = ...,
+    **params: Any,
 ) -> Answer: ...
 @overload
 def model(
     name: str, messages: Sequence[Mapping[str, Any]] | str, *, stream: Literal[True], **params: Any
 ) -> StreamedAnswer: ...
 def model(
-    name: str, messages: Sequence[Mapping[str, Any]] | str, *, stream: bool = False, **params: Any
+    name: str | Sequence[str],
+    messages: Sequence[Mapping[str, Any]] | str,
+    *,
+    stream: bool = False,
+    output: Any = None,
+    repair: int | None = None,
+    retry: Retry | int | None = None,
+    **params: Any,
 ) -> Answer | StreamedAnswer:
     """Ask a model; see ``agentloom.model``."""
     if stream:
-        spec = host.model_spec(name, messages, {**params, "stream": True})
+        refuse_stream(name, output=output, retry=retry)
+        spec = host.model_spec(str(name), messages, {**params, "stream": True})
         return StreamedAnswer(cast(Any, open_inline(spec, host.perform_model_stream_sync)))
+    if not isinstance(name, str) or output is not None or retry is not None or repair is not None:
+        return ask_sync(question_of(name, messages, params, output=output, repair=repair, retry=retry))
     answer = call_inline(host.model_spec(name, messages, params), host.perform_model_sync)
     return Answer(cast("dict[str, Any]", answer))
 

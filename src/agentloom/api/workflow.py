@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, cast, overload
 
 from agentloom.api.agent import Agent
 from agentloom.api.retries import Retry, policy_of
+from agentloom.api.templates import Template, template_at
 from agentloom.api.trace import Trace
 from agentloom.api.workflow_checks import Fault, check_name, check_step, findings, raise_faults
 from agentloom.api.workflow_draw import draw
@@ -73,7 +74,7 @@ class Workflow:
         *,
         model: str | Sequence[str],
         prompt: Prompt | None = None,
-        template: Any = None,
+        template: Template | str | os.PathLike[str] | None = None,
         system: str | None = None,
         output: Any = None,
         repair: int | None = None,
@@ -158,6 +159,10 @@ class Workflow:
 
     def _add(self, name: str, given: Mapping[str, Any], *, verify: bool) -> Workflow:
         check_name(name, self._steps)
+        template = given.get("template")
+        if isinstance(template, str | os.PathLike) and given.get("prompt") is None:
+            path = cast("str | os.PathLike[str]", template)
+            given = {**given, "template": template_at(path, os.path.dirname(self._file))}
         step = _step_of(name, given, verify=verify, before=next(reversed(self._steps), None))
         check_step(step)
         if step.kind == "fn":

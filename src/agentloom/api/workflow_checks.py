@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
+from agentloom.api.step_model import faults_inside
 from agentloom.api.workflow_graph import Graph, knotted
 from agentloom.api.workflow_state import State
 from agentloom.api.workflow_steps import Step
@@ -91,6 +92,8 @@ def _alone(step: Step) -> Iterator[Fault]:
         yield Fault(name, f"its prompt is no template: {why}", "write {{ and }} for braces")
     yield from _target(step)
     yield from _options(step)
+    for text, hint in faults_inside(step):
+        yield Fault(name, text, hint)
 
 
 def _target(step: Step) -> Iterator[Fault]:
@@ -264,6 +267,8 @@ def fields_of(step: Step) -> Iterator[tuple[str, str]]:
     """The fields of the state that a step's texts name, each with the words for where."""
     if isinstance(step.prompt, str):
         yield from (("its prompt", name) for name in _names(step.prompt))
+    if step.template is not None and step.template.engine == "braces":
+        yield from (("its template", name) for name, _ in step.template.fields)
     for key, text in (step.named or {}).items():
         if isinstance(text, str):
             yield from ((f"args[{key!r}]", name) for name in _names(text))

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from agentloom.api.retries import attempted
+from agentloom.api.step_model import perform_model
 from agentloom.api.workflow_checks import OF_ITEM, parameters_of
 from agentloom.api.workflow_events import Decided, here, tell
 from agentloom.api.workflow_graph import Graph
 from agentloom.api.workflow_state import State, state_of, why_absent
 from agentloom.api.workflow_steps import Goto, Step
 from agentloom.api.workflow_texts import filled
-from agentloom.api.workflow_today import perform_model
 from agentloom.errors import WorkflowError
 from agentloom.format.values import decode, encode
 from agentloom.runtime.agents import AgentFunction, call_child_async

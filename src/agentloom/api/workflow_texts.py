@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from string import Formatter
 from typing import Any
 
+from agentloom.api.templates import as_text
 from agentloom.api.workflow_state import State
 from agentloom.errors import WorkflowError
 
@@ -32,12 +32,10 @@ def filled(text: str, state: State) -> Any:
 
 
 def text_of(value: object) -> str:
-    """A text as it is, everything else as JSON. Raises ``WorkflowError`` where JSON has no form for it."""
-    if isinstance(value, str):
-        return value
+    """As variables in templates are written (``templates.as_text``). ``WorkflowError`` where there is no form."""
     try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
+        return as_text(value)
+    except TypeError as error:
         raise WorkflowError(
             f"a result of type {type(value).__name__} has no place in a prompt's text: {error}",
             hint="give prompt= a function of the state that writes it as a text",
