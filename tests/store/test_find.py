@@ -6,7 +6,7 @@ import pytest
 
 from agentloom.errors import AmbiguousRun, RunNotFound
 from agentloom.store.base import Query, RunRow
-from agentloom.store.find import fits, has_text, missing, needle, resolve, tag_fits, tags_of
+from agentloom.store.find import fits, missing, resolve, tag_fits, tags_of
 
 
 def test_tags_of_every_shape() -> None:
@@ -37,13 +37,6 @@ def test_a_damaged_row_fits_only_an_open_question() -> None:
         Query(conversation="c"),
     ):
         assert not fits(row, query), query
-
-
-def test_text_is_sought_as_it_is_written() -> None:
-    line = b'{"x":"He said \\"NO\\"\\nand \xc3\xbcber"}'
-    for text in ('said "no"', 'no"\nand', "über", "HE SAID"):
-        assert has_text(line, needle(text)), text
-    assert not has_text(line, needle("said yes"))
 
 
 def resolved(ref: str, names: list[str], tagged: list[RunRow] | None = None) -> str:

@@ -39,7 +39,8 @@ class Query:
 
     ``tag``: a whole tag (``ticket=812``), or a tag's value (``812``). ``since``: nanoseconds since the Unix epoch,
     compared with the start. ``failed``: status failed or crashed. ``tool``: the run called a tool of that name.
-    ``text``: the trace holds this text (ASCII letters in either case). ``agent``: the agent's name.
+    ``text``: the input, a prompt, an answer, a tool's result or the output holds this text (ASCII letters in either
+    case); each trace that fits otherwise is read whole. ``agent``: the agent's name.
     ``conversation``: the conversation's id. ``limit``: at most so many, the newest.
     """
 

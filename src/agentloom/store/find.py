@@ -12,7 +12,7 @@ import orjson
 from agentloom.errors import AmbiguousRun, RunNotFound
 from agentloom.store.base import MIN_PREFIX, Query, RunRow
 
-__all__ = ["fits", "has_text", "missing", "needle", "resolve", "tag_fits", "tags_of"]
+__all__ = ["fits", "missing", "resolve", "tag_fits", "tags_of"]
 
 _SHOWN = 8  # matches that a message lists
 
@@ -51,15 +51,6 @@ def fits(row: RunRow, query: Query) -> bool:
     if query.tool is not None and query.tool not in row.tools:
         return False
     return query.tag is None or tag_fits(row.tags, query.tag)
-
-
-def needle(text: str) -> bytes:
-    """``text`` as it stands inside a JSON string of a trace, ASCII letters in lower case."""
-    return orjson.dumps(text)[1:-1].lower()
-
-
-def has_text(data: bytes, sought: bytes) -> bool:
-    return sought in data.lower()
 
 
 def describe(row: RunRow) -> str:

@@ -12,13 +12,14 @@ from agentloom.errors import FormatError, LeaseHeld, StoreFailed
 from agentloom.store.appender import Durability, LocalAppender, checked_durability
 from agentloom.store.base import Query, RunRow, check_run_name
 from agentloom.store.files import read_path, write_path
-from agentloom.store.find import fits, has_text, missing, needle, resolve
+from agentloom.store.find import fits, missing, resolve
 from agentloom.store.index import Index, Version
 from agentloom.store.lease import Owner, acquire, claim, held, owner_path, refused
 from agentloom.store.lines import checked, recovered, whole_lines
 from agentloom.store.memory import different
 from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, shut, write_small
 from agentloom.store.scan import Source, damaged, live, scan, sort_key
+from agentloom.store.searching import TextSearch
 
 __all__ = ["LocalStore"]
 
@@ -296,7 +297,7 @@ class LocalStore:
         return sorted(files.items(), key=lambda item: sort_key(item[0]), reverse=True)
 
     def _fitting(self, files: Sequence[tuple[str, str]], query: Query) -> Iterator[RunRow]:
-        sought = needle(query.text) if query.text is not None else None
+        sought = TextSearch(query.text) if query.text is not None else None
         names = dict(files)
         # Tools and later tags may be anywhere in a large trace: only questions about them read all of it.
         for row in self._rows(files, deep=query.tool is not None or query.tag is not None):
@@ -364,24 +365,18 @@ class LocalStore:
             count -= len(part)
         return b"".join(parts)
 
-    def _has_text(self, name: str, sought: bytes) -> bool:
+    def _has_text(self, name: str, sought: TextSearch) -> bool:
         path = os.path.join(self._runs, name)
         try:
             if name.endswith(PACKED):
-                return has_text(read_path(self._system, path), sought)
-            return self._stream_has(path, sought)
+                return sought.found(Source.of(read_path(self._system, path)))
+            size = self._system.stat(path).st_size
+            fd = self._system.open(path, os.O_RDONLY | CLOEXEC)
         except (FormatError, StoreFailed, OSError):
             return False  # listed as damaged by a query that asks for no text
-
-    def _stream_has(self, path: str, sought: bytes) -> bool:
-        fd = self._system.open(path, os.O_RDONLY | CLOEXEC)
         try:
-            rest = b""
-            while part := self._system.read(fd, 1 << 22):
-                window = rest + part
-                if has_text(window, sought):
-                    return True
-                rest = window[-(len(sought) - 1) :] if len(sought) > 1 else b""
+            return sought.found(Source(size, lambda start, count: self._span(fd, start, count)))
+        except OSError:
             return False
         finally:
             shut(self._system, fd)

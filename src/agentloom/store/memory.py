@@ -7,10 +7,11 @@ import time
 
 from agentloom.errors import StoreFailed
 from agentloom.store.base import Query, RunRow, check_run_name
-from agentloom.store.find import fits, has_text, missing, needle, resolve
+from agentloom.store.find import fits, missing, resolve
 from agentloom.store.lease import Owner, refused
 from agentloom.store.lines import checked, recovered, whole_lines
-from agentloom.store.scan import scan_bytes, sort_key
+from agentloom.store.scan import Source, scan_bytes, sort_key
+from agentloom.store.searching import TextSearch
 
 __all__ = ["MemoryStore"]
 
@@ -72,13 +73,13 @@ class MemoryStore:
 
     def runs(self, query: Query | None = None) -> list[RunRow]:
         query = query or Query()
-        sought = needle(query.text) if query.text is not None else None
+        sought = TextSearch(query.text) if query.text is not None else None
         found: list[RunRow] = []
         for run in self._names():
             if query.limit is not None and len(found) >= query.limit:
                 break
             row = self._row(run)
-            if fits(row, query) and (sought is None or has_text(bytes(self._traces[run]), sought)):
+            if fits(row, query) and (sought is None or sought.found(Source.of(bytes(self._traces[run])))):
                 found.append(row)
         return found
 
