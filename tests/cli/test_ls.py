@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import click
 import pytest
@@ -88,6 +90,7 @@ def test_an_empty_store_is_no_error(cli: Call, tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, "")
     assert "no runs yet" in result.err
     assert cli("ls", "--failed").err == "no run fits\n"
+    assert cli("ls", "--tool", "x").err == "no run fits; none has the tool x\n"
     assert not (tmp_path / ".agentloom").exists()
 
 
@@ -106,7 +109,15 @@ NOW = datetime(2026, 11, 28, 9, 4, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("text", "ago"),
-    [("90s", 90), ("30m", 1800), ("2h", 7200), ("3d", 259200), ("1w", 604800), (" 2 h ", 7200)],
+    [
+        ("90s", 90),
+        ("30m", 1800),
+        ("2h", 7200),
+        ("3d", 259200),
+        ("1w", 604800),
+        (" 2 H ", 7200),
+        ("2h ago", 7200),
+    ],
 )
 def test_times_ago(text: str, ago: int) -> None:
     assert since(text, NOW) == int((NOW.timestamp() - ago) * 1e9)
@@ -116,7 +127,78 @@ def test_times_with_a_zone() -> None:
     assert since("2026-11-28T10:04+01:00") == int(NOW.timestamp() * 1e9)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2h ago", "2026-13-01", "-3d"])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
+def test_days_begin_at_their_own_midnight(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        after = datetime(2026, 11, 2, 17, 30, tzinfo=UTC)  # New York left summer time on the day before
+        for word, day in (("today", 2), ("Yesterday", 1)):
+            midnight = datetime(2026, 11, day, tzinfo=ZoneInfo(zone))
+            assert since(word, after) == int(midnight.timestamp()) * 10**9
+        assert since("2026-11-01") == since("yesterday", after)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "2h before", "2026-13-01", "-3d", "99999999999d", "9" * 400 + "w", "\u0663d", "0001-01-01"],
+)
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no time"):
+    with pytest.raises(click.BadParameter, match="is no time: give 30m, 2h, 3d, 1w, today, yesterday"):
         since(text)
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("--tool", "isue_refund"), "none has the tool isue_refund: did you mean issue_refund?"),
+        (("--tag", "ticket=814"), "none has the tag ticket=814: did you mean ticket=81"),
+        (("--agent", "suport"), "none has the agent suport: did you mean support?"),
+        (("--conversation", "c"), "none has the conversation c\n"),
+        (("--tag", "812", "--tool", "search"), "no run fits\n"),
+        (("--text", "never said"), "no run fits\n"),
+    ],
+)
+def test_a_name_that_no_run_has_is_told_with_what_is_close(
+    cli: Call, args: tuple[str, ...], says: str
+) -> None:
+    result = cli("ls", *args)
+    assert (result.code, result.out) == (0, "")
+    assert says in result.err
+
+
+@pytest.mark.usefixtures("store")
+def test_questions_add_up(cli: Call) -> None:
+    result = cli(
+        "ls",
+        "--tool",
+        "issue_refund",
+        "--tag",
+        "ticket=812",
+        "--since",
+        "2026-11-01",
+        "--text",
+        "refund when",
+    )
+    assert [line.split()[0] for line in result.out.splitlines()] == ["0001"]
+
+
+@pytest.mark.usefixtures("store")
+def test_the_answers_are_the_same_from_the_index_and_without_it(cli: Call, tmp_path: Path) -> None:
+    questions = (("--tag", "812"), ("--failed",), ("--tool", "search"), ("--text", "order 812"), ())
+    first = [cli("ls", "--json", *one).data for one in questions]
+    (tmp_path / ".agentloom" / "index.sqlite").unlink(missing_ok=True)
+    assert [cli("ls", "--json", *one).data for one in questions] == first
+    (tmp_path / ".agentloom" / "index.sqlite").write_bytes(b"rubbish")
+    assert [cli("ls", "--json", *one).data for one in questions] == first
+
+
+def test_a_bad_time_names_the_option_and_ends_with_2(cli: Call) -> None:
+    result = cli("ls", "--since", "tomorrow-ish")
+    assert result.code == 2
+    assert "--since" in result.err
+    assert "yesterday" in result.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -12,43 +13,54 @@ import click
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Span, clean, duration
 from agentloom.cli.runs import short
-from agentloom.store import Query, RunRow
+from agentloom.store import Query, RunRow, Store
+from agentloom.store.find import tag_fits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["command", "row_json", "since"]
 
-_AGO = re.compile(r"(\d+)\s*([smhdw])\Z")
+_AGO = re.compile(r"([0-9]+)\s*([smhdw])\Z")
+_DAYS = {"today": 0, "yesterday": 1}
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _STYLES = {"completed": "good", "failed": "bad", "crashed": "bad", "damaged": "bad", "running": "warn"}
 
 
 def since(text: str, now: datetime | None = None) -> int:
-    """A point in time as nanoseconds since the Unix epoch: ``30m``, ``2h``, ``3d``, ``1w`` ago, or an ISO date or time.
-
-    A time without a zone is local. Raises ``click.BadParameter``.
+    """A point in time as nanoseconds since the Unix epoch: ``30m``, ``2h``, ``3d``, ``1w`` ago, ``today`` or
+    ``yesterday`` (their midnight), or an ISO date or time. One without a zone is local. Raises ``click.BadParameter``.
     """
-    if match := _AGO.match(text.strip()):
-        moment = (now or datetime.now(UTC)) - timedelta(**{_UNITS[match[2]]: int(match[1])})
-    else:
-        try:
+    word = text.strip().lower().removesuffix(" ago")
+    now = now or datetime.now(UTC)
+    try:
+        if match := _AGO.match(word):
+            moment = now - timedelta(**{_UNITS[match[2]]: int(match[1])})
+        elif word in _DAYS:
+            day = now.astimezone().replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0)
+            moment = (day - timedelta(days=_DAYS[word])).astimezone()  # midnight as it was on that day
+        else:
             moment = datetime.fromisoformat(text.strip()).astimezone()
-        except ValueError as error:
-            raise click.BadParameter(
-                f"{text!r} is no time: give 30m, 2h, 3d, 1w, or 2026-11-28T09:04", param_hint="--since"
-            ) from error
-    return int(moment.timestamp() * 1e9)
+        return int(moment.timestamp()) * 10**9 + moment.microsecond * 1000
+    except (ValueError, OverflowError, OSError) as error:
+        raise click.BadParameter(
+            f"{text!r} is no time: give 30m, 2h, 3d, 1w, today, yesterday, 2026-11-28 or 2026-11-28T09:04",
+            param_hint="--since",
+        ) from error
 
 
 @click.command(short_help="Find runs.")
 @click.option("--tag", metavar="TAG", help="Runs with this tag: key=value, or the value alone.")
-@click.option("--since", "start", metavar="WHEN", help="Started at or after WHEN: 2h, 3d, 2026-11-28T09:04.")
+@click.option(
+    "--since", "start", metavar="WHEN", help="Started at or after WHEN: 2h, 3d, yesterday, 2026-11-28T09:04."
+)
 @click.option("--failed", is_flag=True, help="Runs that failed or crashed.")
 @click.option("--tool", metavar="NAME", help="Runs that called this tool.")
 @click.option("--agent", metavar="NAME", help="Runs of this agent.")
 @click.option("--conversation", metavar="ID", help="Runs of this conversation.")
-@click.option("--text", metavar="TEXT", help="Runs whose trace holds TEXT (ASCII letters in either case).")
+@click.option(
+    "--text", metavar="TEXT", help="Runs in whose conversation TEXT is; reads every trace that fits."
+)
 @click.option(
     "--limit", type=click.IntRange(0), default=20, show_default=True, help="At most so many; 0: all."
 )
@@ -89,7 +101,29 @@ def command(
         screen.note(("dim", "more runs fit: --limit 0 shows all"))
     if not rows:
         asked = query != Query(limit=query.limit)
-        screen.note("no run fits" if asked else "no runs yet: record one with `agentloom run script.py`")
+        screen.note(
+            _no_run_fits(settings.open_store(), query)
+            if asked
+            else "no runs yet: record one with `agentloom run script.py`"
+        )
+
+
+def _no_run_fits(store: Store, query: Query) -> str:
+    """Says which of the names asked for no run has, and what is close to it."""
+    rows = store.runs()
+    known: dict[str, tuple[str | None, set[str]]] = {
+        "tag": (query.tag, {tag for row in rows for tag in row.tags}),
+        "tool": (query.tool, {name for row in rows for name in row.tools}),
+        "agent": (query.agent, {row.agent for row in rows}),
+        "conversation": (query.conversation, {row.conversation for row in rows if row.conversation}),
+    }
+    for what, (wanted, names) in known.items():
+        if wanted is None or wanted in names or (what == "tag" and tag_fits(names, wanted)):
+            continue
+        close = difflib.get_close_matches(wanted, sorted(names - {""}), n=3, cutoff=0.5)
+        nearest = f": did you mean {', '.join(map(clean, close))}?" if close else ""
+        return f"no run fits; none has the {what} {clean(wanted)}{nearest}"
+    return "no run fits"
 
 
 def row_json(row: RunRow) -> dict[str, object]:
