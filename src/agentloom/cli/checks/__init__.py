@@ -1,0 +1,1 @@
+"""What `agentloom check` looks for: a module for each kind of finding (see `findings.Check`)."""
