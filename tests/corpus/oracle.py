@@ -5,6 +5,7 @@ Text, tool calls and whether the stream itself tells of a failure. Sources: the 
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -39,6 +40,7 @@ def read(one: Exchange, api: str) -> Said:
         "responses": _responses,
         "generateContent": _generate,
         "converse": _converse,
+        "invoke": _invoke,
     }[api](said, events)
     said.calls = [(name, _parsed(arguments)) for name, arguments in said.calls]
     return said
@@ -181,6 +183,13 @@ def _generate(said: Said, events: list[dict[str, Any]]) -> None:
                     said.text += part.get("text") or ""
 
 
+def _invoke(said: Said, events: list[dict[str, Any]]) -> None:
+    """Anthropic's events, each in the bytes of a chunk; a whole answer is a message of Anthropic's."""
+    _messages(
+        said, [json.loads(base64.b64decode(e["chunk"]["bytes"])) if "chunk" in e else e for e in events]
+    )
+
+
 def _converse(said: Said, events: list[dict[str, Any]]) -> None:
     tools: dict[int, list[str]] = {}
     for event in events:
@@ -189,10 +198,11 @@ def _converse(said: Said, events: list[dict[str, Any]]) -> None:
             if "toolUse" in part:
                 said.calls.append((part["toolUse"]["name"], part["toolUse"].get("input")))
         start, delta = event.get("contentBlockStart") or {}, event.get("contentBlockDelta") or {}
-        if "toolUse" in (start.get("start") or {}):
-            tools[start["contentBlockIndex"]] = [start["start"]["toolUse"]["name"], ""]
+        use = (start.get("start") or {}).get("toolUse")
+        if use and use.get("type") != "server_tool_use":  # the provider has carried that one out
+            tools[start["contentBlockIndex"]] = [use["name"], ""]
         piece = delta.get("delta") or {}
         said.text += piece.get("text") or ""
-        if "toolUse" in piece:
+        if "toolUse" in piece and delta["contentBlockIndex"] in tools:
             tools[delta["contentBlockIndex"]][1] += piece["toolUse"].get("input") or ""
     said.calls += [(name, arguments) for name, arguments in tools.values()]

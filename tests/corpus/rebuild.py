@@ -6,6 +6,7 @@ what only the provider's own form can say is passed in that form, as the product
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 from agentloom.adapters.models_hosts import HOSTS
 from agentloom.testing import Exchange
+from tests.corpus.rebuild_native import converse, google, invoke, normal_google
 
 Body = dict[str, Any]
 GREETING = [{"role": "user", "content": "hello"}]
@@ -232,7 +234,26 @@ def _choice(choice: Body) -> Body:
     return made | {"tool_choice": {"auto": "auto", "any": "required", "none": "none"}[choice["type"]]}
 
 
+def _native(read: Callable[[Exchange, Body], tuple[str, Body, str]], one: Exchange, body: Body) -> Call:
+    name, made, tail = read(one, body)
+    return Call(name, made, tail)
+
+
+def _invoke(one: Exchange, body: Body) -> Call:
+    call = _native(invoke, one, body)
+    turns = [
+        _turns(turn) if "content" in turn and turn["role"] != "system" else [turn] for turn in call.messages
+    ]
+    call.messages = [made for turn in turns for made in turn]
+    if "tools" in call.params:
+        call.params["tools"] = [_function(tool) for tool in call.params["tools"]]
+    return call
+
+
 APIS: dict[str, Callable[[Exchange, Body], Call]] = {
+    "generateContent": functools.partial(_native, google),
+    "converse": functools.partial(_native, converse),
+    "invoke": _invoke,
     "chat": _chat,
     "responses": _responses,
     "messages": _messages,
@@ -249,7 +270,9 @@ def normal(body: Any, api: str) -> Any:
         for name, value in body.items()
         if value is not None and (name, value) != ("stream", False)
     }
-    if api == "messages":
+    if api == "generateContent":
+        return normal_google(said)
+    if api in ("messages", "invoke"):
         said["messages"] = [_in_blocks(message) for message in said.get("messages") or []]
         said["system"] = _blocks(said.get("system"))
     if api == "responses":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -116,7 +117,7 @@ def _asks_stream(one: Exchange) -> bool:
     asked = one.request()
     if isinstance(asked, dict) and "stream" in asked:
         return bool(asked["stream"])
-    return one.streamed
+    return one.streamed or bool(re.search(r"(:streamGenerateContent|-stream)$", one.path or ""))
 
 
 @contextmanager

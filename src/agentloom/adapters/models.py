@@ -55,7 +55,10 @@ class _Api(Protocol):
 
 
 # Protocols that are not spoken through the client of an SDK.
-_OTHERS: dict[str, _Other] = {"any-llm": models_anyllm, "google": models_native, "bedrock": models_native}
+_OTHERS: dict[str, _Other] = {
+    "any-llm": models_anyllm,
+    **dict.fromkeys(["google", "bedrock", "bedrock-invoke"], models_native),
+}
 _APIS: dict[str, _Api] = {"anthropic": models_anthropic, "responses": models_responses}
 
 

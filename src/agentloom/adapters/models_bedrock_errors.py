@@ -73,4 +73,5 @@ def _made(
         status = 400
     if "x-amzn-requestid" in headers:
         headers = {"x-request-id": headers["x-amzn-requestid"], **headers}
-    return from_response(status, headers, {"code": name or None, "message": text}, route, kind=kind)
+    error = {"code": name or None, "message": text} if text else said
+    return from_response(status, headers, error, route, kind=kind)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["async_client", "close_all", "response_type", "stream_type", "sync_client"]
 
 _Key = tuple[str, str | None, str | None, bool, str | None]
-_BARE = ("google", "bedrock")
+_BARE = ("google", "bedrock", "bedrock-invoke")
 _SDKS = {"responses": "openai"}  # protocols that are not named like their SDK
 
 _lock = threading.Lock()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlencode
 
-from agentloom.adapters import models_bedrock, models_google
+from agentloom.adapters import models_bedrock, models_bedrock_invoke, models_google
 from agentloom.adapters.models_clients import async_client, sync_client
 from agentloom.adapters.models_errors import broken_stream, malformed, translate
 from agentloom.errors import ModelError, NotSupported
@@ -55,7 +55,11 @@ class Wire(Protocol):
     def request_id(self, headers: Mapping[str, str]) -> str | None: ...
 
 
-_WIRES: dict[str, Wire] = {"google": models_google, "bedrock": models_bedrock}
+_WIRES: dict[str, Wire] = {
+    "google": models_google,
+    "bedrock": models_bedrock,
+    "bedrock-invoke": models_bedrock_invoke,
+}
 
 # What reading JSON of another shape ends with; a reader does nothing else that could raise them.
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)

@@ -22,7 +22,7 @@ from agentloom.errors import ModelError, ProviderError
 
 __all__ = ["Route", "find_route"]
 
-Api = Literal["openai", "responses", "anthropic", "any-llm", "google", "bedrock"]
+Api = Literal["openai", "responses", "anthropic", "any-llm", "google", "bedrock", "bedrock-invoke"]
 
 _OPENAI_NAMES = re.compile(r"^(gpt-|chatgpt-|o\d|ft:|codex-|computer-use-)")
 _AZURE = ("azure-openai", "azureopenai")
@@ -57,9 +57,12 @@ def find_route(request: Mapping[str, Any]) -> Route:
     wanted = request.get("api")
     if wanted in (None, "chat"):
         return route
+    if wanted == "invoke" and route.api == "bedrock":
+        return replace(route, api="bedrock-invoke")
     if wanted != "responses":
         raise ProviderError(
-            f"there is no api {wanted!r}", hint='api="chat" (chat completions) or api="responses"'
+            f"there is no api {wanted!r}",
+            hint='api="chat" (chat completions) or api="responses"; of Bedrock, api="invoke"',
         )
     if route.api != "openai":
         raise ProviderError(
