@@ -307,6 +307,13 @@ def _fields() -> list[Vector]:
         changed(
             "call-id-zero", "a counter with a leading zero", "request", "callid.syntax", call="root/agent#00"
         ),
+        changed(
+            "call-id-long",
+            "a call id of more than 65,536 characters",
+            "request",
+            "callid.syntax",
+            call=f"root/{'a' * 65_530}#1",
+        ),
         changed("req-is-text", "text where a payload's id belongs", "request", req="lookup_order(812)"),
         changed("vt-is-float", "virtual time with a fraction", "outcome", vt=1.5),
         changed("at-is-text", "a time that is text", "outcome", at="2024-01-01"),

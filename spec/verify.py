@@ -6,6 +6,7 @@ or a file that cannot be opened. Numbers in comments are sections of the specifi
 
 import argparse
 import base64
+import functools
 import hashlib
 import json
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 Place = tuple[int, int]  # line from 1, byte offset
-LINE, PART, DEPTH = 16 * 1024 * 1024, 1024 * 1024, 210  # 16
+LINE, PART, DEPTH, ID = 16 * 1024 * 1024, 1024 * 1024, 210, 65536  # 16
 HEX = re.compile("[0-9a-f]{64}")
 BLOB_HEAD = rb'\{"blob":"([0-9a-f]{64})","salt":"([0-9a-f]{32})","form":"'
 BLOB = re.compile(BLOB_HEAD + rb'(json|bytes|nonce)","data":(.+)\}')  # 5.1
@@ -95,17 +96,18 @@ def blob_refs(tree: Any) -> list[str]:  # 5.4, 5.5
 
 
 def is_call(text: str) -> bool:  # 8: the grammar, UTF-8 under the escapes, and no escape that is not needed
-    raw = b"".join(bytes.fromhex(code or "2F") for code in re.findall("%([0-9A-F]{2})|[^%]", text))
+    raw = b"".join(bytes.fromhex(code or "2F") for code in re.findall("%([0-9A-F]{2})|[^%]", text[:ID]))
     plain = raw.decode("utf-8", "surrogatepass")
-    return CALL.fullmatch(text) is not None and not re.search("[A-Za-z0-9_.-]", plain)
+    return len(text) <= ID and CALL.fullmatch(text) is not None and not re.search("[A-Za-z0-9_.-]", plain)
 
 
-def merkle_root(digests: list[str]) -> str:  # 7.5: pairs from the left, an odd one goes up as it is
-    level = [sha("leaf", bytes.fromhex(digest)) for digest in digests]
-    while len(level) > 1:
-        nodes = [sha("node", level[i] + level[i + 1]) for i in range(0, len(level) - 1, 2)]
-        level = nodes + level[len(nodes) * 2 :]
-    return level[0].hex()
+def root_of(full: list[tuple[int, bytes]], digests: list[str]) -> str:  # 7.5: full trees so far
+    for digest in digests[sum(size for size, _ in full) :]:
+        full.append((1, sha("leaf", bytes.fromhex(digest))))
+        while len(full) > 1 and full[-2][0] == full[-1][0]:
+            (size, left), (_, right) = full.pop(-2), full.pop()
+            full.append((2 * size, sha("node", left + right)))
+    return functools.reduce(lambda right, tree: sha("node", tree[1] + right), full[-2::-1], full[-1][1]).hex()
 
 
 class Checker:
@@ -113,8 +115,8 @@ class Checker:
         self.at: Place = (1, 0)  # what is looked at
         self.entries, self.digests = list[tuple[dict[str, Any], Place]](), list[str]()
         self.blobs: dict[str, tuple[bytes, bytes, Place, int]] = {}  # form, content, place, entries before
-        self.calls: dict[str, list[int]] = {}  # call -> seq of its request, seq of its outcome or -1
-        self.given: dict[int, int] = {}  # delivery -> seq
+        self.asked, self.done = dict[str, int](), dict[str, int]()  # call -> seq
+        self.given, self.trees = dict[int, int](), list[tuple[int, bytes]]()  # delivery -> seq; 7.5
         self.erased, self.missing, self.owner = set[str](), set[str](), dict[str, int]()
         self.epoch, self.ended, self.torn = 1, False, 0
 
@@ -173,8 +175,7 @@ class Checker:
         version = re.fullmatch(r"([1-9][0-9]*)\.(?:0|[1-9][0-9]*)", str(entry.get("version")))
         need(version and version[1] == "1", f"version {entry.get('version')} needs a newer checker")
         self.fields(entry, kind)
-        algorithms = (entry["digest"], entry["keys"], entry["flags"])
-        need(algorithms == ("sha256", 1, []), f"needs a newer checker, which knows {algorithms}")
+        need((entry["digest"], entry["keys"], entry["flags"]) == ("sha256", 1, []), "needs a newer checker")
         need(RUN.fullmatch(entry["run"]), "run is not a run id")
         self.epoch = entry["epoch"]
 
@@ -188,12 +189,12 @@ class Checker:
     def rules(self, entry: dict[str, Any], kind: str, here: int) -> None:  # step 6
         call = str(entry.get("call"))
         if kind == "request":
-            need(call not in self.calls and is_call(call), f"{call}: requested twice, or not a call id")
-            self.calls[call] = [here, -1]
+            need(call not in self.asked and is_call(call), f"{call[:99]}: requested twice, or not a call id")
+            self.asked[call] = here
         elif kind in ("outcome", "chunks"):
-            need(call in self.calls, f"nothing requested {call}")
-            need(self.calls[call][1] < 0, f"{call} has its outcome already")
-            self.calls[call][1] = here if kind == "outcome" else -1
+            need(call in self.asked, f"nothing requested {call[:99]}")
+            need(call not in self.done, f"{call} has its outcome already")
+            self.done |= {call: here} if kind == "outcome" else {}
         one = "d" in entry and kind in ("outcome", "timer", "cancel", "turn")
         for item in [[entry["d"], 0, 0]] if one else entry["items"] if kind == "chunks" else []:
             typed = isinstance(item, list) and list(map(type, item)) == [int, int, int]
@@ -202,7 +203,7 @@ class Checker:
             self.given[item[0]] = here
         if kind == "end":
             need(max(self.given, default=0) == len(self.given), "a delivery never happened")
-            counts = {"calls": len(self.calls), "deliveries": len(self.given)}
+            counts = {"calls": len(self.asked), "deliveries": len(self.given)}
             totals = entry.get("totals", counts)
             need(type(totals) is dict and totals | counts == counts | totals, "the totals are wrong")
             self.ended = True
@@ -210,17 +211,16 @@ class Checker:
             self.epoch += 1
             need(entry["epoch"] == self.epoch, f"epoch {entry['epoch']} where {self.epoch} belongs")
         elif kind == "retract":
-            first = entry["from"]
-            need(0 < first < here, f"cannot retract from {first}")
-            self.given = {d: seq for d, seq in self.given.items() if seq < first}
-            kept = {name: pair for name, pair in self.calls.items() if pair[0] < first}
-            self.calls = {name: [asked, done if done < first else -1] for name, (asked, done) in kept.items()}
+            need(0 < (first := entry["from"]) < here, f"cannot retract from {first}")
+            for since in (self.asked, self.done, self.given):  # each in the order of entries
+                while since and next(reversed(since.values())) >= first:
+                    since.popitem()
         elif kind == "erase":
             need(all(HEX.fullmatch(str(ident)) for ident in entry["blobs"]), "erase names blobs by their ids")
             self.erased.update(entry["blobs"])
             need(self.entries[0][0]["nonce"] in self.erased, "a payload was erased, the key nonce was not")
         elif kind == "seal":
-            need((entry["count"], entry["root"]) == (here, merkle_root(self.digests)), "a seal of others")
+            need(entry["count"] == here and entry["root"] == root_of(self.trees, self.digests), "a bad seal")
         need(kind != "rehash", "goes on with an algorithm that needs a newer checker")
 
     def place_blobs(self) -> None:  # steps 7 and 8

@@ -154,3 +154,15 @@ def test_a_nonce_has_its_length() -> None:
         writer.put_nonce(b"short")
     with pytest.raises(ValueRefused):
         writer.put_bytes(b"\x00" * (PART_BYTES + 1))
+
+
+def test_what_no_reader_would_unfold_is_refused_when_recorded() -> None:
+    made = maker()
+    hold(made, ["x" * PART_BYTES] * 60)
+    before = made.data
+    with pytest.raises(ValueRefused, match="readers of the trace refuse"):
+        made.put(["y" * PART_BYTES] * 100)
+    assert made.blobs.take() == b""
+    assert made.data == before
+    after = hold(made, "after")
+    assert journal(made).tree(after) == "after"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentloom.errors import FormatError, LoomError
+from agentloom.format.canonical import Tree
 from agentloom.format.journal import Journal, check
 from spec.vector_maker import Maker
 from spec.vector_traces import erase
@@ -67,3 +68,52 @@ def test_an_extended_list_must_be_one() -> None:
         with pytest.raises(FormatError) as caught:
             journal.tree(blob)
         assert caught.value.code == "blob.list"
+
+
+def test_a_chain_of_references_may_be_long_where_the_value_is_shallow() -> None:
+    made = Maker("long").start()
+    blob = made.put([1, {"a": "b"}])
+    for _ in range(3000):
+        blob = made.put({"$part": [{"$ref": blob}, 1]})
+        blob = made.put([blob[:1], {"$ref": blob}])
+    journal = Journal.parse(made.entry("note", val=blob).end().data)
+    assert journal.tree(blob)[1] == {"a": "b"}  # type: ignore[index]
+
+
+def test_a_value_of_the_greatest_depth_in_blobs_of_their_own_is_read() -> None:
+    made = Maker("deepest").start()
+    tree: Tree = "x" * 2000
+    for level in range(200):
+        tree = [tree, "y" * 2000 + str(level)] if level % 2 else {"a": tree, "b": "z" * 2000 + str(level)}
+    blob = made.put(tree)
+    assert Journal.parse(made.entry("note", val=blob).end().data).tree(blob) == tree
+
+
+@pytest.mark.parametrize("tag", ["$text", "$bytes", "list"])
+def test_one_part_cannot_be_joined_without_end(tag: str) -> None:
+    made = Maker("part").start()
+    part = made.blobs.put_bytes(b"x" * 1024 * 1024)
+    blob = made.put({tag: [{"$ref": part}] * 2_000})
+    with pytest.raises(FormatError) as caught:
+        Journal.parse(made.entry("note", val=blob).end().data).tree(blob)
+    assert caught.value.code == "limit.expanded"
+
+
+def test_quotation_marks_cannot_double_without_end() -> None:
+    made = Maker("quotes").start()
+    blob = made.put(['"\\"' * 100])
+    for _ in range(60):
+        blob = made.put({"$json": [{"$ref": blob}, "compact"]})
+    with pytest.raises(FormatError) as caught:
+        Journal.parse(made.entry("note", val=blob).end().data).tree(blob)
+    assert caught.value.code == "limit.expanded"
+
+
+def test_lists_that_are_small_as_text_cannot_unfold_without_end() -> None:
+    made = Maker("empty").start()
+    blob = made.put([[]] * 50)
+    for _ in range(4):
+        blob = made.put([{"$ref": blob}] * 50)
+    with pytest.raises(FormatError) as caught:
+        Journal.parse(made.entry("note", val=blob).end().data).tree(blob)
+    assert caught.value.code == "limit.expanded"

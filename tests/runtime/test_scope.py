@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentloom import agent, now
-from agentloom.errors import NoActiveRun
+from agentloom.errors import NoActiveRun, NotSupported
 from agentloom.runtime import scope
 from agentloom.store import MemoryStore
 
@@ -84,3 +84,11 @@ def test_ids_come_from_the_order_of_creation_not_of_time() -> None:
     trace = racing.run(store=MemoryStore())
     assert {call.id for call in trace.calls} == {"root/racing/task[0]#1", "root/racing/task[1]#1"}
     assert trace.calls[0].id == "root/racing/task[1]#1"
+
+
+def test_a_path_that_the_trace_cannot_hold_is_refused() -> None:
+    here = made()
+    for _ in range(6):
+        here = here.child("a" * 10_000)
+    with pytest.raises(NotSupported, match="nest agents and tasks less deep"):
+        here.child("a" * 10_000)

@@ -12,8 +12,16 @@ from agentloom.format.digests import NONCE_BYTES, SALT_BYTES, blob_id
 from agentloom.format.echoes import SHARE_BYTES, Echoes, content, text_of
 from agentloom.format.guards import is_container
 from agentloom.format.histories import Growth, Histories
-from agentloom.format.limits import APART_BYTES, LINE_BYTES, PART_BYTES
+from agentloom.format.limits import (
+    APART_BYTES,
+    EXPANDED_BYTES,
+    LINE_BYTES,
+    PART_BYTES,
+    UNFOLDED_FREE,
+    UNFOLDED_RATIO,
+)
 from agentloom.format.payloads import Journal
+from agentloom.format.weights import weight
 
 __all__ = ["BlobWriter"]
 
@@ -37,6 +45,7 @@ class BlobWriter:
     def __init__(self, entropy: Callable[[int], bytes]) -> None:
         self._entropy = entropy
         self._pending: list[tuple[str, bytes]] = []
+        self._size = 0  # bytes of all data written
         self._echoes = Echoes()
         self._histories = Histories()
 
@@ -47,6 +56,7 @@ class BlobWriter:
         Histories are not looked at: the first request of each starts anew, with references to what is known.
         """
         writer = cls(entropy)
+        writer._size = journal.size
         for blob in journal.blobs:
             data = journal.data(blob)
             form = journal.form(blob)
@@ -108,9 +118,22 @@ class BlobWriter:
         found = self._echoes.whole.get(known)
         if found is None:
             found = self._write_json(text if len(text) < SHARE_BYTES else self._divided(tree, text), known)
+            if len(text) > PART_BYTES:
+                self._refuse_endless(text)
             if len(text) >= SHARE_BYTES:
                 self._echoes.learn(found, tree)
         return found
+
+    def _refuse_endless(self, text: bytes) -> None:
+        """``ValueRefused`` for a payload that no reader would unfold from a file as small as this one is so far."""
+        most = min(EXPANDED_BYTES, UNFOLDED_FREE + UNFOLDED_RATIO * self._size)
+        if weight(text) > most:
+            raise ValueRefused(
+                "value",
+                "value",
+                f"it weighs {weight(text)} bytes, which readers of the trace refuse (over {most})",
+                hint="give out less at once, or keep it in a file and record its name",
+            )
 
     def put_bytes(self, data: bytes) -> str:
         """The id of a ``bytes`` blob of at most 1 MiB. Longer data goes through ``put({"$bytes": ...})`` in parts."""
@@ -140,6 +163,7 @@ class BlobWriter:
         blob = blob_id(salt, form, covered)
         line = f'{{"blob":"{blob}","salt":"{salt.hex()}","form":"{form}","data":'.encode()
         self._pending.append((blob, b"%b%b}\n" % (line, data)))
+        self._size += len(data)
         self._echoes.whole[known] = blob
         return blob
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from agentloom.errors import FormatError
+from agentloom.format.limits import CALL_BYTES
 
 __all__ = [
     "CallId",
@@ -116,12 +117,14 @@ def parse_path(text: str) -> tuple[Segment, ...]:
 
 def check(text: str) -> None:
     """``FormatError`` when ``text`` is not a call id. Quick for the usual ones, which have no escapes."""
-    if _PLAIN.fullmatch(text) is None:
+    if len(text) > CALL_BYTES or _PLAIN.fullmatch(text) is None:
         parse(text)
 
 
 def parse(text: str) -> CallId:
     """A call id from its text; ``str(parse(text)) == text``. ``FormatError`` when it is not one."""
+    if len(text) > CALL_BYTES:
+        raise FormatError("callid.syntax", f"a call id of {len(text)} characters; the limit is {CALL_BYTES}")
     match = _CALL.fullmatch(text)
     if match is None:
         raise FormatError(

@@ -132,9 +132,11 @@ def _constant(name: str) -> NoReturn:
 def _distinct_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        names = [key for key, _ in pairs]
-        twice = next(key for key in mapping if names.count(key) > 1)
-        raise FormatError("json.duplicate", f"the key {twice!r} stands twice in one object")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise FormatError("json.duplicate", f"the key {key[:80]!r} stands twice in one object")
+            seen.add(key)
     return mapping
 
 

@@ -12,12 +12,19 @@ from agentloom.format.digests import NO_PREV
 from agentloom.format.echoes import json_text, text_of
 from agentloom.format.fields import HEX64, Broken, Entry
 from agentloom.format.guards import is_container, is_list, is_map
-from agentloom.format.limits import EXPANDED_BYTES, LINE_DEPTH
-from agentloom.format.lines import blob_tree, list_tag
+from agentloom.format.limits import EXPANDED_BYTES, LINE_DEPTH, UNFOLDED_FREE, UNFOLDED_RATIO
+from agentloom.format.lines import blob_references, blob_tree, list_tag
 from agentloom.format.scanning import Fault, Scan, scan
+from agentloom.format.weights import height_of, levels, weight
 
 __all__ = ["Journal"]
 
+Filled = tuple[Tree, int, int]
+"""A tree with its references replaced, its weight (see ``weights``), and its levels of arrays and objects."""
+
+_LEVELS = (
+    LINE_DEPTH + 40
+)  # of a tree that is put together; what was written as one value has at most LINE_DEPTH
 _LISTS = 32  # resolved lists that are kept: a history is mostly read next to the one it extends
 _TAGGED = re.compile(rb'\{\s*"(?:\$|\\u0024)')
 _PARTED = ("$bytes", "$bytearray", "$text")
@@ -37,8 +44,10 @@ class Journal:
         self.erased: dict[str, int] = found.rules.erased
         self.fault: Fault | None = found.fault
         self._blobs = found.blobs
-        self._lists: dict[tuple[str, str | None], tuple[list[Tree], int]] = {}
-        self._shared: dict[str, tuple[Tree, int]] = {}
+        self._lists: dict[tuple[str, str | None], Filled] = {}
+        self._shared: dict[str, Filled] = {}
+        self._seen: set[str] = set()  # lists that were extended, and all that they refer to is shared
+        self._most = min(EXPANDED_BYTES, UNFOLDED_FREE + UNFOLDED_RATIO * size)
         self.size = found.whole(size)
         self.torn = size - self.size
 
@@ -80,7 +89,7 @@ class Journal:
 
     def tree(self, blob: str) -> Tree:
         """The payload with everything that it refers to put in its place. ``PayloadMissing``, ``FormatError``."""
-        return self._resolved(blob, 0)[0]
+        return self._resolved(blob, -1)[0]
 
     def value(self, blob: str) -> tuple[Tree, bool]:
         """The payload as ``tree`` gives it, and whether it is its own value (nothing in it is tagged) and nobody
@@ -99,37 +108,89 @@ class Journal:
             why = "is not in the trace" if seq is None else f"was erased (entry {seq})"
             raise PayloadMissing(f"payload {blob[:12]} {why}", blob=blob, erased=seq is not None) from None
 
-    def _resolved(self, blob: str, depth: int) -> tuple[Tree, int]:
-        """Tree and size of its text. The size keeps a small file from unfolding into endless memory."""
+    def _resolved(self, blob: str, depth: int) -> Filled:
+        """A payload filled in. ``depth``: the levels above it; -1 for the payload that was asked for."""
         form, covered = self._line(blob)
         if form != "json":
-            return {"$bytes": base64.b64encode(covered).decode()}, len(covered) * 4 // 3
-        tree = self._load(blob)
+            binary = self._shared.get(blob)
+            if binary is None:
+                text = base64.b64encode(covered).decode()
+                binary = self._shared[blob] = ({"$bytes": text}, len(text), 1)
+            return binary
         if b"$" not in covered and b"\\u0024" not in covered:
-            return tree, len(covered)
+            tree = self._load(blob)
+            return tree, weight(covered), height_of(tree, covered)
         shared = self._shared.get(blob)
         if shared is None:
-            filled, size = self._filled_root(blob, tree, depth)
-            shared = (filled, self._bounded(blob, size + len(covered)))
-            if depth:  # something else refers to it: it may well be asked for again
-                self._shared[blob] = shared
+            if depth < 0:
+                return self._filled_root(blob)
+            self._share(blob)
+            shared = self._shared[blob]
         return shared
 
-    def _filled_root(self, blob: str, tree: Tree, depth: int) -> tuple[Tree, int]:
-        """The only places where a list may extend another: the whole payload, or a field of it."""
+    def _share(self, blob: str) -> None:
+        """Fill in a payload that another one refers to, and all that it refers to itself, from below and without
+        recursion: a file can hold a chain of them of any length. They may well be asked for again."""
+        todo: list[tuple[str, bool, bool]] = [(blob, False, False)]
+        under_way: set[str] = set()
+        while todo:
+            at, base, ready = todo.pop()
+            if ready:
+                under_way.discard(at)
+                if not base:
+                    self._shared[at] = self._filled_root(at)
+                continue
+            form, covered = self._line(at)
+            if form != "json" or at in self._shared or (base and at in self._seen):
+                continue
+            if at in under_way:  # ids that hold make no loop
+                raise FormatError("blob.list", f"blob {at[:12]} refers to itself")
+            under_way.add(at)
+            if base:
+                self._seen.add(at)
+            todo.append((at, base, True))
+            bases, others = self._links(at, covered)
+            todo += [(name, True, False) for name in bases if self._tagged(name)]
+            todo += [(name, False, False) for name in others if self._tagged(name)]
+
+    def _tagged(self, blob: str) -> bool:
+        """Whether a payload is there and may refer to others."""
+        try:
+            form, covered = self._line(blob)
+        except PayloadMissing:
+            return False  # whoever needs it will say so
+        return form == "json" and (b"$" in covered or b"\\u0024" in covered)
+
+    def _links(self, blob: str, covered: bytes) -> tuple[list[str], list[str]]:
+        """The lists that a payload extends, and what else it refers to."""
+        try:
+            found = dict.fromkeys(blob_references(covered))
+        except Broken as error:
+            raise FormatError(error.code, f"blob {blob[:12]}: {error.message}") from error
+        tree = self._load(blob)
+        tags = [self._list_tag(blob, value) for value in (tree, *(tree.values() if is_map(tree) else ()))]
+        bases = [tag[0] for tag in tags if tag is not None]
+        return bases, [name for name in found if name not in bases]
+
+    def _filled_root(self, blob: str) -> Filled:
+        """A payload filled in, with the only places where a list may extend another: all of it, or a field of it."""
+        tree = self._load(blob)
+        covered = self._line(blob)[1]
         if self._list_tag(blob, tree):
-            return self._list(blob, None, depth)
-        if type(tree) is not dict or not any(self._list_tag(blob, value) for value in tree.values()):
-            return self._filled(tree, depth) if is_container(tree) else (tree, 0)
-        size = 0
+            return self._list(blob, None)
+        if not is_map(tree) or not any(self._list_tag(blob, value) for value in tree.values()):
+            filled, size, height = self._filled(tree, 0) if is_container(tree) else (tree, 0, 0)
+            return filled, self._bounded(blob, size + weight(covered)), height
+        size = height = 0
         fields: dict[str, Tree] = {}
         for key, value in tree.items():
             if self._list_tag(blob, value):
-                fields[key], more = self._list(blob, key, depth)
+                fields[key], more, below = self._list(blob, key)
             else:
-                fields[key], more = self._filled(value, depth + 1) if is_container(value) else (value, 0)
+                fields[key], more, below = self._filled(value, 1) if is_container(value) else (value, 0, 0)
             size += more
-        return fields, size
+            height = max(height, below + 1)
+        return fields, self._bounded(blob, size + weight(covered)), height
 
     def _load(self, blob: str) -> Tree:
         try:
@@ -144,105 +205,125 @@ class Journal:
             raise FormatError(error.code, f"blob {blob[:12]}: {error.message}") from error
 
     def _bounded(self, blob: str, size: int) -> int:
-        if size > EXPANDED_BYTES:
-            raise FormatError("limit.expanded", f"payload {blob[:12]} unfolds to over {EXPANDED_BYTES} bytes")
+        """``size``, when it is no more than what an honest file of this size unfolds to."""
+        if size > self._most:
+            raise FormatError(
+                "limit.expanded",
+                f"payload {blob[:12]} unfolds to over {self._most} bytes, far more than the file holds",
+            )
         return size
 
-    def _filled(self, tree: Tree, depth: int) -> tuple[Tree, int]:
-        """A tree with its references replaced, and the size of what they brought in."""
-        if depth > 2 * LINE_DEPTH:
+    def _filled(self, tree: Tree, depth: int) -> Filled:
+        """A tree with its references replaced, the weight of what they brought in, and its levels."""
+        if depth > _LEVELS:
             raise FormatError("json.depth", "references nest too deep")
-        size = 0
+        size = height = 0
         if is_list(tree):
             items: list[Tree] = []
             for item in tree:
-                filled, more = self._filled(item, depth + 1) if is_container(item) else (item, 0)
+                filled, more, below = self._filled(item, depth + 1) if is_container(item) else (item, 0, 0)
                 items.append(filled)
                 size += more
-            return items, size
+                if below >= height:
+                    height = below + 1
+            return items, size, height or 1
         if not is_map(tree):
-            return tree, 0
+            return tree, 0, 0
         if len(tree) == 1:
             tag, payload = next(iter(tree.items()))
             if tag == "$ref" and type(payload) is str and HEX64.fullmatch(payload):
-                return self._resolved(payload, depth + 1)
+                return self._fits(self._resolved(payload, depth), depth)
             if tag in _PARTED and is_list(payload):
                 return self._parts(tag, payload)
             if tag in ("$part", "$json") and is_list(payload):
-                return self._echo(tag, payload, depth)
+                return self._fits(self._echo(tag, payload), depth)
         fields: dict[str, Tree] = {}
         for key, item in tree.items():
-            fields[key], more = self._filled(item, depth + 1) if is_container(item) else (item, 0)
+            fields[key], more, below = self._filled(item, depth + 1) if is_container(item) else (item, 0, 0)
             size += more
-        return fields, size
+            if below >= height:
+                height = below + 1
+        return fields, size, height or 1
 
-    def _echo(self, tag: str, payload: list[Any], depth: int) -> tuple[Tree, int]:
+    def _fits(self, filled: Filled, depth: int) -> Filled:
+        """``filled``, when it is not too deep for a place that is ``depth`` levels down."""
+        tree, size, height = filled
+        if depth + height > _LEVELS:
+            height = levels(tree)
+            if depth + height > _LEVELS:
+                raise FormatError("json.depth", "references nest too deep")
+        return tree, size, height
+
+    def _echo(self, tag: str, payload: list[Any]) -> Filled:
         """A part of another payload, or the JSON text of one."""
         try:
-            found: Any = self._filled(_inside(payload, 0), depth + 1)[0]
+            source = _inside(payload, 0)
+            found, size, height = self._filled(source, 0) if is_container(source) else (source, 0, 0)
             if tag == "$part":
                 for key in payload[1:]:
                     found = _inside(found, key)
-            else:
-                _, style = payload
-                found = json_text(found, style)
+                text = text_of(found)
+                return found, weight(text), min(height, height_of(found, text))
+            _, style = payload
+            self._bounded("of a $json", 2 * size)  # before it is made: quotation marks in it double
+            written = json_text(found, style)
         except (LookupError, ValueError, TypeError) as error:
             raise FormatError("value.parts", f"a {tag} that leads nowhere: {error}") from error
-        return found, len(text_of(found))
+        return written, len(text_of(written)), 0
 
-    def _parts(self, tag: str, parts: list[Any]) -> tuple[Tree, int]:
+    def _parts(self, tag: str, parts: list[Any]) -> Filled:
         pieces: list[bytes] = []
+        size = 0
         for part in parts:
             ref = part.get("$ref") if is_map(part) and len(part) == 1 else None
             form, covered = self._line(ref) if type(ref) is str else ("", b"")
             if form != "bytes":
                 raise FormatError("value.parts", f"the parts of {tag} are references to bytes blobs")
             pieces.append(covered)
+            size = self._bounded(ref if type(ref) is str else "", size + len(covered))
         data = b"".join(pieces)
         if tag != "$text":
-            return {tag: base64.b64encode(data).decode()}, len(data) * 4 // 3
+            return {tag: base64.b64encode(data).decode()}, len(data) * 4 // 3, 1
         try:
-            return data.decode(), len(data)
+            return data.decode(), len(data), 0
         except UnicodeDecodeError as error:
             raise FormatError("value.parts", "the parts of a $text are not UTF-8") from error
 
-    def _whole_list(self, blob: str, value: Tree, depth: int) -> tuple[list[Tree], int]:
-        filled, size = self._filled(value, depth + 1) if is_container(value) else (value, 0)
+    def _whole_list(self, blob: str, value: Tree) -> Filled:
+        filled, size, height = self._filled(value, 1) if is_container(value) else (value, 0, 0)
         if type(filled) is not list:
             raise FormatError("blob.list", f"blob {blob[:12]} is extended but holds no list there")
-        return filled, size + len(self._line(blob)[1])
+        return filled, size + weight(self._line(blob)[1]), height
 
-    def _list(self, blob: str, field: str | None, depth: int) -> tuple[list[Tree], int]:
+    def _list(self, blob: str, field: str | None) -> Filled:
         """A list, by going back along its bases and forward again. Bases may be thousands: no recursion."""
-        chain: list[tuple[str, int, list[Tree], int]] = []
-        items: list[Tree] = []
-        size = 0
+        chain: list[tuple[str, int, list[Tree]]] = []
         at = blob
         while True:
-            cached = self._lists.pop((at, field), None)
-            if cached is not None:
-                self._lists[at, field] = cached
-                items, size = cached
+            found = self._lists.pop((at, field), None)
+            if found is not None:
+                self._lists[at, field] = found
                 break
             whole = self._load(at)
             value = whole if field is None else whole.get(field) if type(whole) is dict else None
             tag = self._list_tag(at, value)
-            length = len(self._line(at)[1])
             if tag is None:
-                items, size = self._whole_list(at, value, depth)
+                found = self._whole_list(at, value)
                 break
-            chain.append((at, tag[1], tag[2], length))
+            chain.append((at, tag[1], tag[2]))
             at = tag[0]
-        for name, keep, added, length in reversed(chain):
+        items, size, height = [*cast("list[Tree]", found[0])], found[1], found[2]
+        for name, keep, added in reversed(chain):
             if keep > len(items):
                 raise FormatError("blob.list", f"blob {name[:12]} keeps {keep} items of {len(items)}")
-            filled, more = self._filled(added, depth + 1)
-            items = [*items[:keep], *cast("list[Tree]", filled)]
-            size = self._bounded(blob, size + more + length)
-        self._lists[blob, field] = (items, size)
+            filled, more, below = self._filled(added, 1)
+            items[keep:] = cast("list[Tree]", filled)
+            size = self._bounded(blob, size + more + weight(self._line(name)[1]))
+            height = max(height, below)
+        self._lists[blob, field] = (items, size, height)
         while len(self._lists) > _LISTS:
             del self._lists[next(iter(self._lists))]
-        return items, size
+        return items, size, height
 
 
 def _inside(tree: Any, key: object) -> Any:

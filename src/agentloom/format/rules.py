@@ -33,6 +33,8 @@ class Rules:
         self.digests: list[str] = []
         self.deliveries: dict[int, int] = {}  # delivery number -> seq
         self._calls: dict[str, tuple[int, int]] = {}  # call -> seq of its request, seq of its outcome or -1
+        self._answers: list[tuple[int, str]] = []  # seq of an outcome, its call
+        self._tree = merkle.Tree()  # over the first of the digests; seals may come after every entry
         self._epoch = 0
         self._by_kind: dict[str, Callable[[Entry], None]] = {
             "request": self._request,
@@ -118,6 +120,7 @@ class Rules:
         if answered >= 0:
             raise Broken("call.answered", f"call {entry['call']} has two outcomes")
         self._calls[entry["call"]] = (requested, self.seq)
+        self._answers.append((self.seq, entry["call"]))
         if "d" in entry:
             self._delivery(entry["d"])
 
@@ -166,12 +169,15 @@ class Rules:
         first = entry["from"]
         if not 0 < first < self.seq:
             raise Broken("retract.range", f"cannot retract from entry {first}")
-        self.deliveries = {d: seq for d, seq in self.deliveries.items() if seq < first}
-        self._calls = {
-            call: (requested, answered if answered < first else -1)
-            for call, (requested, answered) in self._calls.items()
-            if requested < first
-        }
+        # All of these are in the order of entries: only what is taken back is looked at.
+        while self.deliveries and next(reversed(self.deliveries.values())) >= first:
+            self.deliveries.popitem()
+        while self._calls and next(reversed(self._calls.values()))[0] >= first:
+            self._calls.popitem()
+        while self._answers and self._answers[-1][0] >= first:
+            _, call = self._answers.pop()
+            if call in self._calls:
+                self._calls[call] = (self._calls[call][0], -1)
 
     def _erase(self, entry: Entry) -> None:
         for blob in entry["blobs"]:
@@ -186,7 +192,9 @@ class Rules:
             raise Broken(
                 "seal.count", f"a seal over {entry['count']} entries stands after {self.seq}", integrity=True
             )
-        if entry["root"] != merkle.root(self.digests):
+        for digest in self.digests[self._tree.count :]:
+            self._tree.add(digest)
+        if entry["root"] != self._tree.root():
             raise Broken("seal.root", "the root is not that of the entries before", integrity=True)
 
     def _gap(self, entry: Entry) -> None:

@@ -46,6 +46,9 @@ _PATHS: dict[str, type] = {
 _PATH_KINDS = {cls: kind for kind, cls in _PATHS.items()}
 
 
+_AT_ONCE = 600  # digits: what Python converts in any case, however low its limit was set
+
+
 def pack_int(value: int) -> Tree:
     """An integer of any size. The decimal module converts without Python's limit on digits, and fast."""
     if INT_MIN <= value <= INT_MAX:
@@ -64,7 +67,16 @@ def unpack_int(payload: Any) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > INT_DIGITS:
         raise ValueError("not decimal digits")
-    return int(Decimal(text))
+    return -_from_digits(digits) if text[:1] == "-" else _from_digits(digits)
+
+
+def _from_digits(digits: str) -> int:
+    """In halves: a conversion of 100,000 digits at once takes a second, and a file can hold a hundred of them."""
+    if len(digits) <= _AT_ONCE:
+        return int(digits)
+    half = len(digits) // 2
+    tens: int = 10**half
+    return _from_digits(digits[:-half]) * tens + _from_digits(digits[-half:])
 
 
 def pack_float(value: float) -> Tree:

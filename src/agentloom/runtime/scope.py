@@ -14,8 +14,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from agentloom.errors import NoActiveRun
+from agentloom.errors import NoActiveRun, NotSupported
 from agentloom.format.callids import segment
+from agentloom.format.limits import PATH_BYTES
 from agentloom.runtime.work import Work, mark
 
 if TYPE_CHECKING:
@@ -65,7 +66,13 @@ class Scope:
         """A scope below this one, ``path/name[i]``, i counted per name from 0."""
         index = self._children.get(name, 0)
         self._children[name] = index + 1
-        made = Scope(self.session, f"{self.path}/{segment(name, index)}", parent or self.parent)
+        path = f"{self.path}/{segment(name, index)}"
+        if len(path) > PATH_BYTES:
+            raise NotSupported(
+                f"{name} would run too far down in the run: its path would be over {PATH_BYTES} characters",
+                hint="nest agents and tasks less deep, or give them shorter names",
+            )
+        made = Scope(self.session, path, parent or self.parent)
         made.src = self.src
         made._made = self._made
         return made
