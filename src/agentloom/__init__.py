@@ -24,6 +24,9 @@ if TYPE_CHECKING:
         step,
         uuid,
     )
+    from agentloom.api.outputs import TypedAnswer
+    from agentloom.api.retries import Retry, retrying
+    from agentloom.api.templates import Template, render
     from agentloom.api.trace import Trace, TraceCall
     from agentloom.api.workflow import State, Workflow, goto
     from agentloom.errors import DivergenceError, LoomError
@@ -42,10 +45,13 @@ __all__ = [
     "LoomError",
     "Memory",
     "Profile",
+    "Retry",
     "State",
     "StreamedAnswer",
+    "Template",
     "Trace",
     "TraceCall",
+    "TypedAnswer",
     "Workflow",
     "agent",
     "env",
@@ -60,7 +66,9 @@ __all__ = [
     "profile",
     "random",
     "register",
+    "render",
     "retrieve",
+    "retrying",
     "set_backend",
     "sleep",
     "step",
@@ -73,6 +81,9 @@ __all__ = [
 _HOMES = (
     "agentloom.api.agent",
     "agentloom.api.hosts",
+    "agentloom.api.outputs",
+    "agentloom.api.retries",
+    "agentloom.api.templates",
     "agentloom.api.trace",
     "agentloom.api.workflow",
     "agentloom.errors",

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, cast, overload
 from agentloom.api.asking import ask_sync, question_of, refuse_stream
 from agentloom.api.outputs import TypedAnswer
 from agentloom.api.retries import Retry
+from agentloom.api.retries import retrying_sync as retrying
 from agentloom.runtime import host
 from agentloom.runtime.ambient import env_call, now_call, random_call, uuid_call
 from agentloom.runtime.answers import Answer, StreamedAnswer
@@ -29,6 +30,7 @@ __all__ = [
     "parallel",
     "random",
     "retrieve",
+    "retrying",
     "sleep",
     "step",
     "uuid",

@@ -106,7 +106,10 @@ class Retry:
         wait = own * (1 - self.jitter + 2 * self.jitter * draw)
         if asked is not None and asked > wait:
             wait = asked * (1 + self.jitter * draw)
-        return math.ceil(round(wait * 1000, 6)) / 1000
+        whole = math.ceil(round(wait * 1000, 6))
+        if asked is not None and whole / 1000 < asked:
+            whole += 1
+        return whole / 1000
 
 
 def _checked(on: object) -> tuple[One, ...]:
