@@ -347,7 +347,7 @@ def test_failures_in_a_stream(event: dict[str, Any], kind: str) -> None:
 
 def test_a_server_that_sends_whole_items_only() -> None:
     call = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"a": 1}'}
-    events = [
+    events: list[dict[str, Any]] = [
         {"type": "response.created", "response": whole(status="in_progress")},
         {"type": "response.output_item.added", "output_index": 0, "item": {**call, "arguments": ""}},
         {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": call["arguments"]},

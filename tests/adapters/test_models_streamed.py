@@ -65,7 +65,7 @@ def _deltas(data: st.DataObject, place: int, choice: dict[str, Any]) -> Iterator
         name: message.pop(name, None) for name in ("reasoning", "reasoning_content", "content", "refusal")
     }
     calls: list[dict[str, Any]] = message.pop("tool_calls", None) or []
-    logprobs = choice.get("logprobs")
+    logprobs: dict[str, Any] = choice.get("logprobs") or {}
     yield {"index": place, "delta": message, "finish_reason": None}
     for name, text in said.items():
         for part in cut(data, text) if isinstance(text, str) else [] if text is None else [text]:
@@ -81,7 +81,7 @@ def _deltas(data: st.DataObject, place: int, choice: dict[str, Any]) -> Iterator
                 "index": place,
                 "delta": {"tool_calls": [{"index": number, "function": {"arguments": part}}]},
             }
-    for token in (logprobs or {}).get("content") or []:
+    for token in logprobs.get("content") or []:
         yield {"index": place, "delta": {}, "logprobs": {**logprobs, "content": [token]}}
     left = {name: value for name, value in choice.items() if name not in ("message", "logprobs", "index")}
     yield {**left, "index": place, "delta": {}}
@@ -159,7 +159,7 @@ def test_a_stream_that_was_cut_off_is_never_a_short_answer(data: st.DataObject) 
     with FakeProvider(replies) as fake:
         request = {"model": "openai:m", "messages": [], "base_url": fake.openai_url, "api": api}
         full = assemble(backend.stream_sync(request))
-        part = StreamedAnswer(backend.stream_sync(request))  # type: ignore[arg-type]
+        part = StreamedAnswer(backend.stream_sync(request))
         try:
             for _ in part.events():
                 pass
@@ -186,7 +186,7 @@ def test_leaving_early_gives_what_had_arrived(api: str) -> None:
         ) as fake:
             request = {"model": "openai:m", "messages": [], "base_url": fake.openai_url, "api": api}
             full = assemble(backend.stream_sync(request))
-            part = StreamedAnswer(backend.stream_sync(request))  # type: ignore[arg-type]
+            part = StreamedAnswer(backend.stream_sync(request))
             for _, _delta in zip(range(4), part.events(), strict=False):
                 pass
             part.close()
