@@ -181,9 +181,7 @@ def _calls(answer: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_leaving_early_gives_what_had_arrived(api: str) -> None:
     for one in recorded(api, streamed=True)[:6]:
-        with FakeProvider(
-            lambda _, one=one: Raw(one.content, 200, {"content-type": "text/event-stream"})
-        ) as fake:
+        with FakeProvider([Raw(one.content, 200, {"content-type": "text/event-stream"})] * 2) as fake:
             request = {"model": "openai:m", "messages": [], "base_url": fake.openai_url, "api": api}
             full = assemble(backend.stream_sync(request))
             part = StreamedAnswer(backend.stream_sync(request))
