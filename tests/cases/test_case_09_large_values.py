@@ -76,3 +76,28 @@ def test_without_the_payload_the_error_names_the_call_and_the_id(trace: Trace, t
         told = str(caught.value)
         assert gone[:12] in told
         assert "screenshot" in told or "root/looks" in told or "call 1" in told
+
+
+PICTURE = "data:image/png;base64," + "".join(random.Random(10).choices("abcdefgh", k=2_500_000))
+
+
+@tool(effect="read")
+def looked_at(picture: str, note: str) -> dict[str, Any]:
+    return {"picture": picture, "note": note.upper()}
+
+
+@agent
+def looks_at_one_picture(turns: int) -> list[int]:
+    seen: list[Any] = []
+    for turn in range(turns):
+        found = looked_at(PICTURE, f"turn {turn}")
+        seen.append({"again": [found, {"deep": [found["picture"]]}]})
+    return [len(str(one)) for one in seen]
+
+
+def test_a_picture_that_goes_in_and_comes_out_of_every_call_is_stored_once(tmp_path: Path) -> None:
+    trace = looks_at_one_picture.run(6, store=LocalStore(tmp_path))
+    (file,) = tmp_path.rglob("*.loom*")
+    assert file.stat().st_size < len(PICTURE) * 1.5
+    assert trace.calls[5].request["args"]["picture"] == trace.calls[0].result["picture"] == PICTURE
+    assert trace.replay().verdict == "identical"

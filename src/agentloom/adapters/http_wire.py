@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ __all__ = [
     "body_fields",
     "event_bytes",
     "kept_headers",
+    "plain_body",
     "request_fields",
 ]
 
@@ -53,6 +55,29 @@ def kept_headers(pairs: list[tuple[str, str]]) -> dict[str, str]:
         if lower not in _WIRE and not is_secret_header(lower):
             kept[lower] = f"{kept[lower]}, {value}" if lower in kept else value
     return kept
+
+
+def plain_body(encoding: str | None, body: bytes) -> bytes:
+    """The body of a request without its compression (gzip, deflate), which holds the time and depends on the library.
+    One that is not what it says, is compressed otherwise, or unfolds to over 256 MiB stays as it is."""
+    kind = (encoding or "").strip().lower()
+    if not body or kind not in ("gzip", "x-gzip", "deflate"):
+        return body
+    for window in (
+        zlib.MAX_WBITS | 32,
+        -zlib.MAX_WBITS,
+    ):  # with a header of either kind; deflate as some send it
+        unfolding = zlib.decompressobj(window)
+        try:
+            plain = unfolding.decompress(body, _UNFOLDED)
+        except zlib.error:
+            continue
+        if unfolding.eof and not unfolding.unused_data:
+            return plain
+    return body
+
+
+_UNFOLDED = 256 << 20  # bytes
 
 
 def request_fields(method: str, url: str, content_type: str | None, body: bytes) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from agentloom.adapters.http_wire import (
     body_fields,
     event_bytes,
     kept_headers,
+    plain_body,
     request_fields,
 )
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
@@ -59,6 +60,7 @@ Classify = Callable[[Exchange], "Classified | None"]
 
 def _exchange(request: Any, body: bytes) -> Exchange:
     content_type: str | None = request.headers.get("content-type")
+    body = plain_body(request.headers.get("content-encoding"), body)
     fields = body_fields(content_type, body)
     value = fields.get("json")
     return Exchange(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -168,9 +169,31 @@ def _cause(source: ReplaySource, finding: Finding, facts: CodeFacts) -> Cause | 
     if site is None and finding.call is not None:
         site = parse_src(finding.call.src_recorded)
     cause = find_cause(recording.code_facts(), facts, items, site, earlier_holder(source, items))
+    noted = _way_to_note(source, finding, cause)
+    if cause.leak is not None and noted:
+        cause = replace(
+            cause, leak=replace(cause.leak, fix=f"{cause.leak.fix}, or {noted} if it does not matter")
+        )
     if finding.cls == "reordered" and cause.kind == "unknown":
         return replace(cause, kind="leak", leak=_order_leak(recording))
     return cause
+
+
+def _way_to_note(source: ReplaySource, finding: Finding, cause: Cause) -> str:
+    """How a user says that the field which leaks does not count; empty where it is no field of its own."""
+    call, path = finding.call, cause.leak_path
+    recorded = source.recording.by_id.get(call.id) if call is not None else None
+    if recorded is None or not path or not _FIELD.fullmatch(path):
+        return ""
+    if recorded.type == "tool" and path.startswith("args."):
+        return f'@tool(noted=["{path.removeprefix("args.")}"])'
+    family = recorded.profile.partition("+")[0]
+    return (
+        f'profile("{family}", noted=["{path}"])' if recorded.type in ("model", "http") and "." in path else ""
+    )
+
+
+_FIELD = re.compile(r"[^\W\d][\w-]*(\.[^\W\d][\w-]*)*")
 
 
 def _order_leak(recording: Recording) -> Leak:
