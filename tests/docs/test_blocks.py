@@ -6,7 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class Page:
                 pytest.fail(f"{block.place}: an output block follows the python block that prints it")
             self.flush()
             self.compare(block, block.text, self.printed[previous.line])
-        elif block.lang == "python":
+        elif block.lang == "python" and block not in self.pending:
             self.pending.append(block)
         elif block.lang == "console":
             self.flush()
@@ -102,13 +102,31 @@ class Page:
             pytest.fail(f"{block.place}: {what}\n--- the page says\n{expected}\n--- it printed\n{actual}")
 
 
+def _is_run(block: md.Block) -> bool:
+    needs = block.marks.get("needs") == "model"
+    return "not run" not in block.marks and "command" not in block.marks and (not needs or has_model())
+
+
+def _one_program(found: list[md.Block]) -> Iterator[md.Block]:
+    """The python blocks up to the next command or file: they run as one program, once."""
+    for block in found:
+        if block.lang == "console" or "file" in block.marks:
+            return
+        if block.lang == "python" and "output" not in block.marks and _is_run(block):
+            yield block
+
+
 @pytest.mark.parametrize("page", md.PAGES, ids=lambda page: page.name)
 def test_blocks_run_and_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     runner = Page(tmp_path)
     previous: md.Block | None = None
-    for block in md.blocks(page):
-        skip = "not run" in block.marks or "command" in block.marks or block.marks.get("needs") == "model"
-        if not skip or (block.marks.get("needs") == "model" and has_model()):
+    found = md.blocks(page)
+    for number, block in enumerate(found):
+        if _is_run(block):
+            if block.lang == "python" and "output" not in block.marks and "file" not in block.marks:
+                runner.pending += [
+                    later for later in _one_program(found[number:]) if later not in runner.pending
+                ]
             if "output" not in block.marks and block.lang != "python" and "file" not in block.marks:
                 runner.flush()
             runner.run(block, previous)
