@@ -162,8 +162,12 @@ class _Handler(QuietHandler):
         self.answer()
 
     def answer(self) -> None:
-        body = self._received()
-        target = urlsplit(self.path)  # a proxy's client sends the whole address
+        try:
+            body = self._received()
+            target = urlsplit(self.path)  # a proxy's client sends the whole address
+        except ValueError as error:  # no number where a length has to be, no address
+            self.send_error(400, str(error))
+            return
         url = target.path + (f"?{target.query}" if target.query else "")
         headers = tuple((name, str(value)) for name, value in self.headers.items())
         arrived, faults = self.player.take(self.command, url, headers, body)

@@ -12,6 +12,7 @@ import json
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from agentloom.errors import TrafficError
 from agentloom.testing import traffic_bare
@@ -262,6 +263,10 @@ def _exchange(
         raise _Odd(f"an answer of status {code}")
     if not isinstance(method, str) or not method.isalpha():
         raise _Odd(f"the method is {reprlib.repr(method)}")
+    try:
+        urlsplit(url if isinstance(url, str) else "")
+    except ValueError as error:
+        raise _Odd(f"the address is none: {error}") from None
     place = url if isinstance(url, str) and url.startswith(("http://", "https://", "/")) else ""
     streamed = is_stream(media_type(given, decoded(body, given)))
     return Exchange(name, method.upper(), place, asked, sent, code, given, body, streamed)
