@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from agentloom.runtime.changes import profile, use_profiles
     from agentloom.runtime.memory import use_memory
     from agentloom.runtime.models import set_backend
-    from agentloom.runtime.profiles import Profile
     from agentloom.runtime.registry import register
     from agentloom.runtime.tools import tool
 
@@ -44,7 +43,6 @@ __all__ = [
     "DivergenceError",
     "LoomError",
     "Memory",
-    "Profile",
     "Retry",
     "State",
     "StreamedAnswer",
@@ -91,7 +89,6 @@ _HOMES = (
     "agentloom.runtime.changes",
     "agentloom.runtime.memory",
     "agentloom.runtime.models",
-    "agentloom.runtime.profiles",
     "agentloom.runtime.registry",
     "agentloom.runtime.tools",
 )

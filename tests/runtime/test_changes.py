@@ -413,4 +413,4 @@ def test_parts_of_an_http_request() -> None:
 
 def test_what_can_be_said_of_a_profile_is_public() -> None:
     assert isinstance(profile(MODEL), Profile)
-    assert {"profile", "use_profiles", "Profile"} <= set(agentloom.__all__)
+    assert {"profile", "use_profiles"} <= set(agentloom.__all__)

@@ -136,10 +136,10 @@ def _aside(window: bytes) -> set[bytes]:
         lines[line[9:73]] = line
     todo = list(ids)
     while todo:
-        line = lines.get(todo.pop())
-        if line is None or _BYTES in line[:140]:
+        held = lines.get(todo.pop())
+        if held is None or _BYTES in held[:140]:
             continue
-        for blob in _refs(_data(line)):
+        for blob in _refs(_data(held)):
             if blob not in ids:
                 ids.add(blob)
                 todo.append(blob)
