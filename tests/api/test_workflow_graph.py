@@ -229,6 +229,20 @@ def test_reading_a_step_that_did_not_run_says_why() -> None:
         choice.run("in", store=MemoryStore())
 
 
+@pytest.mark.parametrize(
+    "given", [{"model": "m", "prompt": "About {fix}"}, {"tool": turns, "args": {"count": "{fix}"}}]
+)
+def test_a_text_that_names_a_step_that_was_skipped_is_an_error_with_a_remedy(given: dict[str, Any]) -> None:
+    graph = Workflow("w").step("fix", fn=name_of("fix"), when=lambda state: False).step("ask", **given)
+    with pytest.raises(
+        WorkflowError, match=r"a text has \{fix\}, but 'fix' has no result here: its when="
+    ) as caught:
+        graph.run("in", store=MemoryStore())
+    assert "in step 'ask' of workflow 'w'" in caught.value.__notes__
+    assert caught.value.hint is not None
+    assert "a function of the state" in caught.value.hint
+
+
 def test_a_step_beside_is_not_seen() -> None:
     graph = Workflow().step("a", fn=name_of("a"), after=()).step("b", fn=lambda state: state["a"], after=())
     with pytest.raises(KeyError, match="step 'a' does not lead to step 'b'; name it in after= there"):
@@ -317,6 +331,18 @@ def test_what_was_chosen_in_the_visit_before_no_longer_holds() -> None:
     assert ran(trace) == ["pick", "a", "check", "pick", "b", "check"]
     assert "a" not in trace.output
     assert "b" in trace.output
+
+
+def test_a_step_that_chose_in_the_visit_before_need_not_choose_again() -> None:
+    graph = Workflow().step("pick", fn=lambda state: goto("a") if state.visit == 1 else "both")
+    graph.step("a", fn=name_of("a"), after="pick").step("b", fn=name_of("b"), after="pick")
+
+    @graph.step("check", after=["a", "b"], loop={"pick": 1})
+    def check(state: State) -> Any:
+        return goto("pick") if state.visit == 1 else list(state)
+
+    assert check.__name__ == "check"
+    assert ran(run(graph)) == ["pick", "a", "check", "pick", "a", "b", "check"]
 
 
 def test_a_way_back_may_lead_to_a_step_that_was_passed_over() -> None:

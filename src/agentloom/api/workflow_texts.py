@@ -20,15 +20,26 @@ class Texts(dict[str, str]):
         self._state = state
 
     def __missing__(self, name: str) -> str:
-        return text_of(self._state[name])
+        return text_of(_field(self._state, name))
 
 
 def filled(text: str, state: State) -> Any:
     """``text`` with its fields; one that is nothing but a field gives the field's own value, not its text."""
     parts = list(Formatter().parse(text))
     if len(parts) == 1 and not parts[0][0] and parts[0][1] and not parts[0][2] and not parts[0][3]:
-        return state[parts[0][1]]
+        return _field(state, parts[0][1])
     return text.format_map(Texts(state))
+
+
+def _field(state: State, name: str) -> object:
+    """A field that a text names. Raises ``WorkflowError`` where the step of that name did not run."""
+    try:
+        return state[name]
+    except KeyError as error:
+        raise WorkflowError(
+            f"a text has {{{name}}}, but {error.args[0]}",
+            hint="give a function of the state instead of the text: state.get(...) is None there",
+        ) from None
 
 
 def text_of(value: object) -> str:
