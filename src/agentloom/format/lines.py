@@ -58,7 +58,7 @@ def read_entry(line: bytes) -> dict[str, Any]:
         if orjson.dumps(entry) != line or line.count(b"[") + line.count(b"{") > LINE_DEPTH:
             load(line)
     except FormatError as error:
-        raise Broken(error.code, error.message) from error
+        raise Broken(error.code, _bare(error)) from error
     except (ValueError, TypeError) as error:
         raise Broken("json.syntax", f"not JSON: {error}") from error
     return entry
@@ -101,7 +101,12 @@ def blob_tree(covered: bytes) -> Tree:
     try:
         return load(covered)
     except FormatError as error:
-        raise Broken(error.code, error.message) from error
+        raise Broken(error.code, _bare(error)) from error
+
+
+def _bare(error: FormatError) -> str:
+    """The message without its code, which will be named again where the place is known."""
+    return error.message.removesuffix(f" [{error.code}]")
 
 
 def list_tag(tree: Tree) -> tuple[str, int, list[Tree]] | None:

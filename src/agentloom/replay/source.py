@@ -179,7 +179,9 @@ class ReplaySource:
             total = comparison.total + 1 if comparison else 1
             comparison = replace(comparison or Comparison((), 0), items=items, total=total)
             words = f"{call.type} {call.name} was recorded with effect {then} and is declared {now} now"
-            self.remarks[f"{words}: a replay runs no tool, but what runs live goes by what is declared"] = None
+            self.remarks[f"{words}: a replay runs no tool, but what runs live goes by what is declared"] = (
+                None
+            )
         if comparison:
             self.noted.append(Noted(ref_now(call, recorded, recorded.index), comparison))
 
@@ -386,6 +388,8 @@ class ReplaySource:
             return
         recorded = self._open[call.id]
         step = self._left_step(recorded, anywhere=False)
+        if step is None and recorded.status is None and self._cut_short and self._step() is None:
+            raise self._failed(self._end_finding(call))
         if step is None:
             message = f"It ended here with status {status}; when recorded it {self._fate(recorded)}."
             raise self._failed(

@@ -34,6 +34,14 @@ def whole_lines(data: bytes) -> bytes:
     return data if end == len(data) else data[:end]
 
 
+def _nothing_written(run: str) -> StoreFailed:
+    return StoreFailed(
+        f"run {run} stopped before its first entry was written: there is nothing to go on with",
+        hint="remove it and run the agent again",
+        run=run,
+    )
+
+
 def recovered(data: bytes, run: str) -> int:
     """How many bytes of a trace that a crash may have torn can be gone on with.
 
@@ -41,11 +49,7 @@ def recovered(data: bytes, run: str) -> int:
     `IntegrityError` with its line and offset; `StoreFailed` when the trace is of another run, or has no entry at all.
     """
     if b"\n" not in data:
-        raise StoreFailed(
-            f"run {run} stopped before its first entry was written: there is nothing to go on with",
-            hint="remove it and run the agent again",
-            run=run,
-        )
+        raise _nothing_written(run)
     verdict = _sound(data)
     inside = _run_of(data)
     if inside != run:
@@ -56,6 +60,8 @@ def recovered(data: bytes, run: str) -> int:
             found=inside,
         )
     if verdict.code == "blob.missing":
+        if verdict.entries == 1:  # its payloads follow the start entry: the first append is torn
+            raise _nothing_written(run)
         raise _unsound(verdict)
     return _acknowledged(data, verdict)
 
