@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import agentloom
-from agentloom import agent, model, profile, sync, tool, use_profiles
+from agentloom import Workflow, agent, model, profile, sync, tool, use_profiles
 from agentloom.errors import FormatError, NotSupported
 from agentloom.format.journal import check
 from agentloom.runtime.changes import change_of, changed, describe, in_effect, read_rule
@@ -208,6 +208,21 @@ def test_a_noted_field_may_differ_and_is_reported(program: Any, echo: Echo) -> N
     assert (report.verdict, len(report.noted)) == ("identical except noted", models)
     assert report.noted[0].comparison.items[0].path == "request_tag"
     assert [one["request_tag"] for one in echo.got] == ["first"] * models
+
+
+def test_a_workflow_has_profiles_and_its_parts_have_them_too(echo: Echo) -> None:
+    @agent
+    async def asks() -> str:
+        return await _asks(1)
+
+    part = Workflow("part").step("asks", agent=asks, args={})
+    whole = Workflow("whole", profiles=[profile(MODEL, noted=["request_tag"])])
+    whole.step("part", workflow=part).step("last", agent=asks, args={})
+    NOW["tag"] = "first"
+    trace = whole.run("x", store=MemoryStore())
+    NOW["tag"] = "second"
+    report = trace.replay()
+    assert (report.verdict, len(report.noted)) == ("identical except noted", 2)
 
 
 def test_a_block_around_a_run_holds_in_it_and_in_its_replay(echo: Echo) -> None:

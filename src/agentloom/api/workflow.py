@@ -13,20 +13,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast, overload
 
 from agentloom.api.agent import Agent
-from agentloom.api.retries import Retry, policy_of
+from agentloom.api.retries import Retry
 from agentloom.api.templates import Template, template_at
 from agentloom.api.trace import Trace
-from agentloom.api.workflow_checks import Fault, check_name, check_step, findings, raise_faults
+from agentloom.api.workflow_alone import Fault, check_name, check_step
+from agentloom.api.workflow_checks import findings, raise_faults
 from agentloom.api.workflow_draw import draw
 from agentloom.api.workflow_events import Event, Finished
 from agentloom.api.workflow_graph import Graph
 from agentloom.api.workflow_run import execute
 from agentloom.api.workflow_state import State
-from agentloom.api.workflow_steps import Goto, Kind, Prompt, Step, goto
+from agentloom.api.workflow_steps import Goto, Prompt, Step, goto
 from agentloom.api.workflow_stream import WorkflowStream, in_steps
 from agentloom.api.workflow_taken import way_of
+from agentloom.api.workflow_words import KINDS, step_of
 from agentloom.errors import WorkflowError
 from agentloom.runtime.agents import AgentFunction
+from agentloom.runtime.changes import use_profiles
+from agentloom.runtime.profiles import Profile
 from agentloom.runtime.registry import declare_annotations
 from agentloom.store import Store
 
@@ -34,14 +38,15 @@ __all__ = ["Goto", "State", "Workflow", "goto"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 StoreLike = Store | str | os.PathLike[str] | None
-_KINDS: tuple[Kind, ...] = ("model", "fn", "tool", "agent", "workflow")
 
 
 class Workflow:
-    """Named steps, each after those that it names in ``after=``. ``name`` is what its runs are listed under."""
+    """Named steps, each after those that it names in ``after=``. ``name`` is what its runs are listed under;
+    ``profiles`` (see ``profile``) sort the fields of the requests made in it."""
 
-    def __init__(self, name: str = "workflow") -> None:
+    def __init__(self, name: str = "workflow", *, profiles: Iterable[Profile] = ()) -> None:
         self.name = name
+        self._profiles = tuple(profiles)
         self._steps: dict[str, Step] = {}
         self._open: dict[str, None] = {}  # decorators that have not decorated anything yet
         self._built: Graph | None = None
@@ -137,7 +142,7 @@ class Workflow:
         if callable(name):
             self._add(str(getattr(name, "__name__", "step")), {"fn": name}, verify=False)
             return name
-        if not any(given.get(kind) is not None for kind in _KINDS):
+        if not any(given.get(kind) is not None for kind in KINDS):
             return _Decorator(self, name, given)
         return self._add(name, given, verify=False)
 
@@ -163,7 +168,7 @@ class Workflow:
         if isinstance(template, str | os.PathLike) and given.get("prompt") is None:
             path = cast("str | os.PathLike[str]", template)
             given = {**given, "template": template_at(path, os.path.dirname(self._file))}
-        step = _step_of(name, given, verify=verify, before=next(reversed(self._steps), None))
+        step = step_of(name, given, verify=verify, before=next(reversed(self._steps), None))
         check_step(step)
         if step.kind == "fn":
             declare_annotations(step.target)
@@ -253,7 +258,8 @@ class Workflow:
         return made
 
     async def _execute(self, given: object) -> object:
-        return await execute(self.name, self._graph(), given)
+        with use_profiles(*self._profiles):
+            return await execute(self.name, self._graph(), given)
 
 
 class _Decorator:
@@ -275,74 +281,3 @@ class _Decorator:
             hint="give one of model=, fn=, tool=, agent= and workflow=, or decorate a function with it",
             step=self._name,
         )
-
-
-def _step_of(name: str, given: Mapping[str, Any], *, verify: bool, before: str | None) -> Step:
-    """The step that ``given`` describes; without ``after`` it follows ``before``."""
-    options = {word: value for word, value in given.items() if word not in _OWN}
-    kinds: list[Kind] = [kind for kind in _KINDS if given.get(kind) is not None]
-    if len(kinds) != 1:
-        words = ", ".join(f"{kind}=" for kind in _KINDS)
-        raise WorkflowError(f"step {name!r}: give exactly one of {words}", step=name)
-    if given.get("repair") is not None and given.get("output") is None:
-        raise WorkflowError(f"step {name!r}: repair= is for a model step with output=", step=name)
-    try:
-        retry = policy_of(given.get("retry"))
-    except TypeError as error:
-        raise WorkflowError(f"step {name!r}: {error}", step=name) from None
-    kind = kinds[0]
-    target = given[kind]
-    after = given.get("after")
-    models = (
-        (target,)
-        if isinstance(target, str)
-        else tuple(cast("Iterable[str]", target))
-        if kind == "model"
-        else ()
-    )
-    inputs = given.get("inputs")
-    return Step(
-        name=name,
-        kind=kind,
-        models=models,
-        target=None if kind == "model" else target,
-        prompt=given.get("prompt"),
-        template=given.get("template"),
-        system=given.get("system"),
-        output=given.get("output"),
-        repair=1 if given.get("repair") is None else given["repair"],
-        params=options,
-        after=_names(after) if after is not None else () if before is None else (before,),
-        when=given.get("when"),
-        retry=retry,
-        timeout=given.get("timeout"),
-        args=given.get("args"),
-        each=given.get("each"),
-        limit=given.get("limit", 8),
-        loop=dict(given.get("loop") or {}),
-        inputs=None if inputs is None else _names(inputs),
-        verify=verify,
-    )
-
-
-_OWN = frozenset(
-    (
-        *_KINDS,
-        "prompt",
-        "template",
-        "system",
-        "output",
-        "repair",
-        "after",
-        "when",
-        "retry",
-        "timeout",
-        "args",
-        "each",
-    )
-) | {"limit", "loop", "inputs"}
-"""The words of ``step`` that are not parameters of a model."""
-
-
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
