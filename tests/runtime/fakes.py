@@ -52,7 +52,7 @@ class Scripted:
 
     def __init__(self) -> None:
         self.on_arrival: Callable[[], None] | None = None
-        self.recorded_rule: Callable[[str, CallSpec, Profile], Profile] | None = None
+        self.recorded_rule: Callable[[Callable[[], str], CallSpec, Profile], Profile] | None = None
         self.coming: deque[Any] = deque()
         self.told: list[tuple[str, object]] = []
         self.closed = 0

@@ -57,6 +57,7 @@ class ReplaySource:
         """What differs in how the program declares its calls, in words; each once."""
         self._noted_names: dict[str, re.Pattern[bytes] | None] = {}
         self._by_name: dict[tuple[str, str], RecordedCall] = {}
+        self._ruled = any(call.rule is not None for call in recording.calls)
         self._keyed = recording.nonce is not None
 
     # -- what was found ------------------------------------------------------------------------------------------
@@ -105,10 +106,12 @@ class ReplaySource:
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def recorded_rule(self, call_id: str, spec: CallSpec, rule: Profile) -> Profile:
+    def recorded_rule(self, call_id: Callable[[], str], spec: CallSpec, rule: Profile) -> Profile:
         """The profile of the recorded request with that id, else of another one of that kind and name, if it is one of
         the same family; a difference to the program's own is remarked on."""
-        recorded = self.recording.by_id.get(call_id)
+        if rule.rule is None and not self._ruled:
+            return rule
+        recorded = self.recording.by_id.get(call_id())
         if (
             recorded is None
             or recorded.type != spec.type

@@ -85,7 +85,7 @@ class Engine:
         self.guard()
         rule = in_effect(spec.profile, spec.change)
         if self.source.recorded_rule is not None:
-            rule = self.source.recorded_rule(scope.peek(), spec, rule)
+            rule = self.source.recorded_rule(scope.peek, spec, rule)
         parts = split(rule, spec.request)
         kept = parts.key  # values from the split: secrets inside them (headers, addresses) are gone
         if parts.noted:

@@ -41,7 +41,7 @@ class LiveSource:
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.on_arrival: Callable[[], None] | None = None
-        self.recorded_rule: Callable[[str, CallSpec, Profile], Profile] | None = None
+        self.recorded_rule: Callable[[Callable[[], str], CallSpec, Profile], Profile] | None = None
         self._outer = outer
         self._clock = clock
         self._origin = clock()

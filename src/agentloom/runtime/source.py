@@ -49,9 +49,9 @@ class OutcomeSource(Protocol):
     """Set by the driver: called, by whichever thread performs, when ``poll`` may have something."""
 
     @property
-    def recorded_rule(self) -> Callable[[str, CallSpec, Profile], Profile] | None:
-        """Of a replay: gives the profile by which the request with that call id was sorted when recorded (the program's
-        own, given last, where none was). None: the program's profiles hold."""
+    def recorded_rule(self) -> Callable[[Callable[[], str], CallSpec, Profile], Profile] | None:
+        """Of a replay: gives the profile by which the request was sorted when recorded, from its call id (asked for when
+        it is needed), what is asked, and the program's own profile. None: the program's profiles hold."""
         ...
 
     def begin(self, call: Call) -> None:
