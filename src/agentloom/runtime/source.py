@@ -50,8 +50,8 @@ class OutcomeSource(Protocol):
 
     @property
     def recorded_rule(self) -> Callable[[Callable[[], str], CallSpec, Profile], Profile] | None:
-        """Of a replay: gives the profile by which the request was sorted when recorded, from its call id (asked for when
-        it is needed), what is asked, and the program's own profile. None: the program's profiles hold."""
+        """Of a replay: gives the profile by which the request was sorted when recorded, from its call id (asked for
+        when it is needed), what is asked, and the program's own profile. None: the program's profiles hold."""
         ...
 
     def begin(self, call: Call) -> None:
