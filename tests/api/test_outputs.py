@@ -24,11 +24,11 @@ import agentloom
 from agentloom import Answer, Trace, TypedAnswer, agent, sync
 from agentloom.adapters import local
 from agentloom.adapters.models import backend
-from agentloom.api.output_schemas import is_strict
 from agentloom.api.outputs import NotOfShape, shape_of
-from agentloom.errors import AnswerError, ModelError, NotSupported, OutputError
+from agentloom.api.outputs_schema import is_strict
+from agentloom.errors import AnswerError, OutputError
 from agentloom.store import MemoryStore
-from agentloom.testing import Fails, FakeProvider, Says, Wants
+from agentloom.testing import FakeProvider, Says, Wants
 
 MODELS = ["gpt-4o", "claude-haiku-4-5"]
 have_model = pytest.mark.skipif(bool(local.missing()), reason="the local model is not installed (ADR 0005)")
@@ -123,6 +123,12 @@ def test_an_answer_of_the_type(fake: Any, model: str, which: Any) -> None:
         else body["output_config"]["format"]["schema"]
     )
     assert sent["required"] == ["team", "urgent", "items"]
+    item = sent["properties"]["items"]["items"]
+    item = sent["$defs"]["Item"] if "$ref" in item else item
+    assert item["properties"]["price"] == {
+        "type": "number",
+        "description": "in dollars (exclusiveMinimum: 0)",
+    }
     assert trace.calls[0].request["response_format"]["json_schema"]["strict"] is True
     assert trace.replay().verdict == "identical"
 
@@ -350,124 +356,12 @@ def test_any_answer_is_a_value_or_a_list_of_problems(answer: Any, output: Any) -
         assert all(type(word) is str for word in problem.values())
 
 
-# -- words that do not go together -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "kind", "message"),
-    [
-        ({"output": Ticket, "stream": True}, NotSupported, r"stream=True does not go with output="),
-        ({"retry": 2, "stream": True}, NotSupported, r"stream=True does not go with retry="),
-        ({"output": Ticket, "n": 2}, NotSupported, "output= reads one answer"),
-        (
-            {"output": Ticket, "response_format": {"type": "json_object"}},
-            TypeError,
-            "leave response_format= out",
-        ),
-        ({"repair": 1}, TypeError, r"repair= is for an answer with output="),
-        ({"output": Ticket, "repair": -1}, ValueError, "repair=-1"),
-        ({"retry": "often"}, TypeError, "retry= takes a Retry or a number"),
-    ],
-)
-def test_words_that_do_not_go_together(given: dict[str, Any], kind: type[Exception], message: str) -> None:
-    @agent
-    async def asks() -> Any:
-        return await agentloom.model("gpt-4o", "hi", **given)
-
-    @agent
-    def asks_sync() -> Any:
-        return sync.model("gpt-4o", "hi", **given)
-
-    for which in (asks, asks_sync):
-        with pytest.raises(kind, match=message):
-            which.run(store=MemoryStore())
-
-
 def test_the_answer_is_an_answer_and_its_value_is_typed() -> None:
     answer: TypedAnswer[Ticket] = TypedAnswer({"content": GOOD}, Ticket.model_validate_json(GOOD))
     assert isinstance(answer, Answer)
     assert answer.text == GOOD
     assert answer.value.team is Team.BILLING
     assert answer == TypedAnswer({"content": GOOD}, Ticket.model_validate_json(GOOD))
-
-
-# -- fallback models ---------------------------------------------------------------------------------------------------
-
-
-@agent(name="falls")
-async def falls(output: bool) -> Any:
-    if output:
-        return (await agentloom.model(["gpt-4o", "claude-haiku-4-5"], "hi", output=Ticket, repair=0)).value
-    return (
-        await agentloom.model(("gpt-4o", "claude-haiku-4-5"), "hi", retry=agentloom.Retry(2, delay=0))
-    ).text
-
-
-@agent(name="falls")
-def falls_sync(output: bool) -> Any:
-    if output:
-        return sync.model(["gpt-4o", "claude-haiku-4-5"], "hi", output=Ticket, repair=0).value
-    return sync.model(("gpt-4o", "claude-haiku-4-5"), "hi", retry=agentloom.Retry(2, delay=0)).text
-
-
-@pytest.mark.parametrize("which", [falls, falls_sync])
-def test_the_next_model_is_asked_after_all_attempts(fake: Any, which: Any) -> None:
-    with fake([Fails(500), Fails(503), "hello"]) as provider:
-        trace = which.run(False, store=MemoryStore())
-        assert [seen.protocol for seen in provider.seen] == ["openai", "openai", "anthropic"]
-    assert trace.output == "hello"
-    models = [(call.name, call.id) for call in trace.calls if call.kind == "model"]
-    assert models == [
-        ("gpt-4o", "root/falls#1"),
-        ("gpt-4o", "root/falls#1~2"),
-        ("claude-haiku-4-5", "root/falls#2"),
-    ]
-    assert trace.replay().verdict == "identical"
-
-
-@pytest.mark.parametrize("which", [falls, falls_sync])
-def test_the_next_model_is_asked_when_one_cannot_give_the_type(fake: Any, which: Any) -> None:
-    with fake([WRONG, GOOD]):
-        trace = which.run(True, store=MemoryStore())
-    assert trace.output.urgent
-    assert trace.replay().verdict == "identical"
-
-
-@pytest.mark.parametrize(
-    ("status", "asked"), [(400, 1), (401, 1), (403, 1), (404, 2), (429, 2), (500, 2), (503, 2), (529, 2)]
-)
-def test_after_which_errors_another_model_is_asked(fake: Any, status: int, asked: int) -> None:
-    @agent
-    async def asks() -> str:
-        return (await agentloom.model(["gpt-4o", "claude-haiku-4-5"], "hi")).text
-
-    def answer(seen: Any) -> Any:
-        return Fails(status) if seen.number == 1 else Says("yes")
-
-    with fake(answer) as provider:
-        if asked == 2:
-            assert asks.run(store=MemoryStore()).output == "yes"
-        else:
-            with pytest.raises(ModelError):
-                asks.run(store=MemoryStore())
-        assert provider.count == asked
-
-
-def test_the_last_error_names_those_before(fake: Any) -> None:
-    with fake([Fails(500), Fails(500), Fails(529), Fails(529)]), pytest.raises(ModelError) as caught:
-        falls.run(False, store=MemoryStore())
-    assert caught.value.model == "claude-haiku-4-5"
-    assert any(note.startswith("asked before: gpt-4o, ModelError:") for note in caught.value.__notes__)
-
-
-@pytest.mark.parametrize("models", [[], ["a", ""], 3, ["a", 3]])
-def test_names_of_models(models: Any) -> None:
-    @agent
-    async def asks() -> Any:
-        return await agentloom.model(models, "hi")
-
-    with pytest.raises(TypeError):
-        asks.run(store=MemoryStore())
 
 
 # -- the local model, and a program without the packages ---------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What happens inside a step, in the programs of examples/workflows: recorded with faults, replayed without a server."""
+"""What happens inside a step, in programs of examples/workflows: recorded with faults, replayed without a server."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from agentloom.api.output_schemas import closed, is_strict, root_of
+from agentloom.api.outputs_schema import closed, is_strict, root_of
 from agentloom.errors import AnswerError, NotSupported, OutputError
 from agentloom.runtime.answers import Answer
 from agentloom.runtime.registry import TYPES

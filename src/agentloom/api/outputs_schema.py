@@ -2,8 +2,9 @@
 
 The common ground of the providers that hold an answer to a schema: every object is closed and all of its fields are
 required (a field with a default is then always written), no ``oneOf``, no ``const``, no ``$ref`` with other words
-beside it. Everything done here narrows what is asked for; the answer is checked by the type itself. Titles and
-defaults are left out: they cost tokens and change with versions of pydantic, and a request is compared on replay.
+beside it, and limits (``minimum``, ``pattern``) only said in the description, for Anthropic and fine-tuned models of
+OpenAI refuse them. The answer is checked by the type itself, limits and all. Titles and defaults are left out: they
+cost tokens and change with versions of pydantic, and a request is compared on replay.
 
 Sources: structured outputs of OpenAI ("supported schemas") and of Anthropic (``output_config.format``).
 """
@@ -21,6 +22,10 @@ _DROPPED = frozenset(
     ["title", "default", "examples", "discriminator", "deprecated", "readOnly", "writeOnly", "$schema", "$id"]
 )
 _FORMATS = frozenset(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"])
+_LIMITS = (
+    "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern minItems maxItems"
+    " uniqueItems minProperties maxProperties"
+).split()
 _BELOW = ("items", "additionalProperties", "not", "contains", "propertyNames")
 _BELOW_MANY = ("anyOf", "allOf", "prefixItems")
 _BELOW_NAMED = ("properties", "$defs", "definitions", "patternProperties")
@@ -77,6 +82,7 @@ def _closed(node: Mapping[str, Any], root: Mapping[str, Any], within: tuple[str,
         kept["enum"] = [kept.pop("const")]
     if kept.get("format") not in _FORMATS:
         kept.pop("format", None)
+    _tell_limits(kept)
     for word in _BELOW:
         if isinstance(kept.get(word), Mapping):
             kept[word] = _closed(kept[word], root, within)
@@ -91,6 +97,13 @@ def _closed(node: Mapping[str, Any], root: Mapping[str, Any], within: tuple[str,
             kept["additionalProperties"] = False
         kept["required"] = list(kept["properties"])
     return kept
+
+
+def _tell_limits(node: _Schema) -> None:
+    limits = [f"{word}: {node.pop(word)}" for word in _LIMITS if word in node]
+    if limits:
+        told = f"({', '.join(limits)})"
+        node["description"] = f"{node['description']} {told}" if node.get("description") else told
 
 
 def _resolved(root: Mapping[str, Any], ref: str) -> Mapping[str, Any]:
