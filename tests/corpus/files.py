@@ -9,16 +9,19 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agentloom.errors import TrafficError
 from agentloom.testing import Exchange, Traffic, read_traffic
 from agentloom.testing.traffic import CONTAINERS
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+# Another folder with a manifest of the same columns: AGENTLOOM_CORPUS=DIR python -m tests.corpus.table
+CORPUS = Path(os.environ.get("AGENTLOOM_CORPUS") or Path(__file__).resolve().parents[3] / "shared" / "corpus")
 WHY = "no folder of recorded traffic (shared/corpus) beside the repository"
 
 # What is behind the host decides, whoever serves it; the first that fits counts.
@@ -82,8 +85,21 @@ def traffic(row: Row) -> Traffic:
 
 @functools.cache
 def exchanges() -> tuple[tuple[Row, Exchange], ...]:
-    """Every exchange of the folder with its row."""
-    return tuple((row, one) for row in rows() for one in traffic(row).exchanges)
+    """Every exchange of the files that can be read, with its row (see `unreadable`)."""
+    bad = {row.file for row, _ in unreadable()}
+    return tuple((row, one) for row in rows() if row.file not in bad for one in traffic(row).exchanges)
+
+
+@functools.cache
+def unreadable() -> tuple[tuple[Row, str], ...]:
+    """The files that the player cannot read, and why."""
+    found: list[tuple[Row, str]] = []
+    for row in rows():
+        try:
+            traffic(row)
+        except TrafficError as error:
+            found.append((row, error.message))
+    return tuple(found)
 
 
 def api_of(one: Exchange) -> str:

@@ -6,6 +6,7 @@ Text, tool calls and whether the stream itself tells of a failure. Sources: the 
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -85,6 +86,8 @@ def _messages_of(data: bytes) -> Iterator[dict[str, Any]]:
     """AWS event stream: total length, header length, CRC; headers of text; payload; CRC."""
     while data:
         total, size = int.from_bytes(data[:4], "big"), int.from_bytes(data[4:8], "big")
+        if total < 16 or binascii.crc32(data[: total - 4]) != int.from_bytes(data[total - 4 : total], "big"):
+            raise ValueError("a message of the event stream is damaged")
         head, payload = data[12 : 12 + size], data[12 + size : total - 4]
         names: dict[str, str] = {}
         while head:

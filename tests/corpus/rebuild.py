@@ -6,6 +6,7 @@ what only the provider's own form can say is passed in that form, as the product
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import re
@@ -46,7 +47,10 @@ def call_of(one: Exchange, api: str) -> Call:
         asked = {"model": "m", "messages": GREETING, "input": "hello", "contents": [], "max_tokens": 9}
     if not isinstance(asked, dict):
         raise Unsaid("the request's body is no JSON object")
-    return APIS[api](one, dict(asked))
+    try:
+        return APIS[api](one, copy.deepcopy(asked))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise Unsaid(f"the request has not its API's form: {type(error).__name__} {error}") from error
 
 
 def _chat(one: Exchange, body: Body) -> Call:

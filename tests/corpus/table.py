@@ -29,7 +29,7 @@ from agentloom.replay.fields import compare
 from agentloom.store import MemoryStore
 from agentloom.testing import Exchange, Faults, Player
 from tests.corpus import oracle
-from tests.corpus.files import api_of, exchanges
+from tests.corpus.files import api_of, exchanges, unreadable
 from tests.corpus.rebuild import Call, Unsaid, call_of, normal
 
 LIMIT = 30.0
@@ -324,11 +324,13 @@ def main(arguments: list[str]) -> int:
     if not lines:
         print("no exchange: is the folder of recorded traffic there?", file=sys.stderr)
         return 2
+    bad = [f"{row.file}: {why}" for row, why in unreadable()]
     if options.json:
-        print(json.dumps({"lines": [asdict(line) for line in lines], "totals": totals(lines)}, indent=1))
+        told = {"lines": [asdict(line) for line in lines], "totals": totals(lines), "unreadable": bad}
+        print(json.dumps(told, indent=1))
     else:
-        print("\n".join(show(lines, every=options.all)))
-    return 1 if any(map(wrong, lines)) else 0
+        print("\n".join([*show(lines, every=options.all), *(f"cannot be read: {said}" for said in bad)]))
+    return 1 if bad or any(map(wrong, lines)) else 0
 
 
 if __name__ == "__main__":

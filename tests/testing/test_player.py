@@ -195,7 +195,7 @@ def test_headers_and_encodings_go_out_as_they_are_true() -> None:
         ("Content-Length", "3"),
         ("Transfer-Encoding", "chunked"),
     )
-    headers += (("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("X-Bad", "a\r\nX-More: 1"))
+    headers += (("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("X-Bad", "a\r\nX-More: 1"), ("x/worse", "1"))
     true, false = made({"n": 1}, gzip.compress(b"[1]"), headers=headers), made({"n": 2}, [2], headers=headers)
     with Player(true, false) as player:
         first, second = ask(player, {"n": 1}), ask(player, {"n": 2})

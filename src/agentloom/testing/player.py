@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ _OWN = frozenset(
     ["connection", "content-length", "date", "keep-alive", "server", "trailer", "transfer-encoding"]
 )
 _NO_CONTENT = (204, 304)
+_TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)  # what RFC 9110 allows as a header's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,7 @@ def _sent(exchange: Exchange) -> Mapping[str, list[str]]:
             continue
         if lower == "content-type" and exchange.content_type not in value.lower():
             continue  # redacted
-        if name.isascii() and name.isprintable() and " " not in name and not set(value) & set("\r\n\0"):
+        if _TOKEN.fullmatch(name) and not set(value) & set("\r\n\0"):
             sent.setdefault(name, []).append(value.encode("latin-1", "replace").decode("latin-1"))
     if not any(name.lower() == "content-type" for name in sent) and exchange.body:
         sent["content-type"] = [exchange.content_type]
