@@ -6,10 +6,10 @@ import importlib
 import json
 import os
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from agentloom.errors import ModelError
+from agentloom.errors import ModelError, ProviderError
 
 if TYPE_CHECKING:
     from agentloom.adapters.models_route import Route
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Decoder", "configured_region", "endpoint", "signed"]
 
 _SERVICE = "bedrock"
+_SETTINGS = {"fips": "use_fips_endpoint", "dualstack": "use_dualstack_endpoint"}
 
 # botocore has no types.
 _auth: Any = importlib.import_module("botocore.auth")
@@ -25,6 +26,7 @@ _eventstream: Any = importlib.import_module("botocore.eventstream")
 _exceptions: Any = importlib.import_module("botocore.exceptions")
 _sessions: Any = importlib.import_module("botocore.session")
 
+_Read = TypeVar("_Read")
 _lock = threading.Lock()
 _held: dict[str, Any] = {}
 
@@ -38,13 +40,38 @@ def _session() -> Any:
 
 def configured_region() -> str | None:
     """The region of the environment (``AWS_REGION``, ``AWS_DEFAULT_REGION``) or of the profile, or None."""
-    return os.environ.get("AWS_REGION") or _session().get_config_variable("region")
+    region = os.environ.get("AWS_REGION")
+    return region or _configured(lambda session: session.get_config_variable("region"))
 
 
 def endpoint(region: str) -> str:
-    """Bedrock's address in a region (China and other partitions have a domain of their own)."""
-    found = _session().get_component("endpoint_resolver").construct_endpoint("bedrock-runtime", region)
-    return f"https://{found['hostname']}" if found else f"https://bedrock-runtime.{region}.amazonaws.com"
+    """Bedrock's address in a region, as AWS's rules for its partition have it (China has a domain of its own; the
+    settings for FIPS and for dual stack have other hosts). ProviderError."""
+    return _configured(lambda session: _endpoint(session, region))
+
+
+def _configured(read: Callable[[Any], _Read]) -> _Read:
+    """What ``read`` finds in the session. ProviderError when the environment names a profile that is not there."""
+    try:
+        return read(_session())
+    except _exceptions.BotoCoreError as error:
+        reason = str(error)
+    raise ProviderError(f"AWS's configuration: {reason}", hint="check AWS_PROFILE and the file of profiles")
+
+
+def _endpoint(session: Any, region: str) -> str:
+    try:
+        name = session.get_partition_for_region(region)
+    except _exceptions.UnknownRegionError:  # newer than the rules: as most are
+        name = "aws"
+    rules = next(one for one in session.get_data("endpoints")["partitions"] if one["partition"] == name)
+    asked = {tag for tag, setting in _SETTINGS.items() if session.get_config_variable(setting)}
+    found = {**rules, **rules["defaults"]}
+    for variant in rules["defaults"].get("variants", []) if asked else ():
+        if set(variant["tags"]) == asked:
+            found.update(variant)
+    host = found["hostname"].format(service="bedrock-runtime", region=region, dnsSuffix=found["dnsSuffix"])
+    return f"https://{host}"
 
 
 def signed(route: Route, url: str, headers: dict[str, str], content: bytes) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Providers whose own protocol is spoken over HTTP without an SDK between: Google and Amazon Bedrock.
 
 The request goes out as the translation made it and the JSON that comes back is read itself: the typed layers of these
-providers' SDKs refuse what they do not know and drop what they were not told of (``docs/adr/0011-native-wires.md``).
+providers' SDKs refuse what they do not know and drop what they were not told of (``docs/adr/0012-native-wires.md``).
 What is used of the official packages is what they are best at: credentials, signatures, event streams.
 """
 
