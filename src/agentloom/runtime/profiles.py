@@ -219,6 +219,21 @@ _MODEL_KEY = frozenset(
         "max_output_tokens",
         "max_tool_calls",
         "context_management",
+        # Of Google's generateContent.
+        "generationConfig",
+        "systemInstruction",
+        "safetySettings",
+        "toolConfig",
+        "cachedContent",
+        # Of Amazon Bedrock.
+        "inferenceConfig",
+        "additionalModelRequestFields",
+        "additionalModelResponseFieldPaths",
+        "guardrailConfig",
+        "outputConfig",
+        "promptVariables",
+        "anthropic_version",
+        "anthropic_beta",
     ]
 )
 # The same request through another gateway, port or client setting asks for the same answer.
