@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from agentloom import Trace
 from agentloom.events import StepFinished
 from agentloom.store import MemoryStore
 from tests.api.workflow_programs import Broken, Program, expected, generate
+from tests.docs.blocks import ROOT
 
 SEEDS = range(300)
 """Each seed is a program; `pytest -k "[317]"` runs one."""
@@ -61,3 +66,39 @@ def test_steps_of_loops_run_as_often_as_the_model_says() -> None:
                 if name in results and name in wanted.results:
                     assert visits[name] == wanted.visits[name], f"seed {seed} {name}: {program}"
     assert seen > 20
+
+
+_PRINT = """
+import hashlib
+from agentloom import Trace
+from agentloom.store import MemoryStore
+from tests.api.workflow_programs import Broken, generate
+
+found = hashlib.sha256()
+for seed in range(25):
+    program, store = generate(seed), MemoryStore()
+    try:
+        program.workflow().run("go", seed=1, store=store)
+    except Broken:
+        pass
+    for entry in Trace.open("last", store).journal.entries:
+        facts = [entry.get(name) for name in ("kind", "call", "d", "name", "goto", "others", "reads", "status")]
+        found.update(repr(facts).encode())
+print(found.hexdigest())
+"""
+
+
+def test_entries_do_not_depend_on_hash_seed_zone_or_locale() -> None:
+    printed = set[str]()
+    for number, zone, locale in (("0", "UTC", "C"), ("1", "Asia/Tokyo", "C.UTF-8")):
+        done = subprocess.run(
+            [sys.executable, "-c", _PRINT],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": number, "TZ": zone, "LC_ALL": locale},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        printed.add(done.stdout)
+    assert len(printed) == 1
