@@ -55,6 +55,15 @@ def test_a_note_alone_is_success(cli: Call, agent: Path) -> None:
     assert result.out.endswith("1 note  in 1 file\n")
 
 
+def test_a_file_that_cannot_be_read_is_a_note(cli: Call, agent: Path) -> None:
+    agent.write_text("import broken\n")
+    (agent.parent / "broken.py").write_text("def f(:")
+    result = cli("check", "agent.py")
+    assert result.code == 0
+    assert result.out.startswith("broken.py  note  broken.py:1 is no Python that can be read")
+    assert cli("check", "broken.py").code == 1
+
+
 def test_json(cli: Call, agent: Path) -> None:
     result = cli("check", "agent.py", "--json")
     assert result.code == 1

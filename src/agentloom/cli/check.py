@@ -15,7 +15,7 @@ from agentloom.cli.render import Span
 from agentloom.cli.runs import find, looks_like_a_file
 
 if TYPE_CHECKING:
-    from agentloom.cli.checks.findings import Check, Finding
+    from agentloom.cli.checks.findings import Check, Finding, Source
 
 __all__ = ["CHECKS", "command"]
 
@@ -60,11 +60,19 @@ def _of_source(target: str) -> tuple[list[Finding], list[str], str]:
 
     sources = sources_of(target)
     found = [finding for source in sources for check in CHECKS.values() for finding in check(source)]
+    found += [_unread(source) for source in sources if source.problem]
     return (
         sorted(found, key=lambda one: (one.file, one.line, one.column)),
         [one.shown for one in sources],
         "file",
     )
+
+
+def _unread(source: Source) -> Finding:
+    from agentloom.cli.checks.findings import Finding
+
+    reason = "a file that is not looked at may hold anything"
+    return Finding("unread", "note", source.shown, 0, 0, source.shown, source.problem, reason)
 
 
 def _of_run(settings: Settings, target: str) -> tuple[list[Finding], list[str], str]:

@@ -53,6 +53,16 @@ def test_a_folder_is_read_whole_but_for_what_is_not_the_projects(here: Path) -> 
     assert shown("src") == ["src/a.py", "src/b.py"]
 
 
+def test_another_file_that_cannot_be_read_is_told(here: Path) -> None:
+    write(here, agent="import broken, __main__, sys", broken="def f(:")
+    found = sources_of("agent.py")
+    assert [(source.shown, bool(source.problem), source.tree.body) for source in found[1:]] == [
+        ("broken.py", True, [])
+    ]
+    assert [source.problem for source in sources_of(".")] == ["", found[1].problem]
+    assert "broken.py:1 is no Python" in found[1].problem
+
+
 @pytest.mark.parametrize(
     ("target", "says"),
     [

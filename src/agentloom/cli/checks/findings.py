@@ -17,11 +17,13 @@ Level = Literal["warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of the target. ``shown``: its path as messages name it."""
+    """One file of the target. ``shown``: its path as messages name it. ``problem``: why it could not be read; its
+    ``tree`` is empty then."""
 
     path: str
     shown: str
     tree: ast.Module
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
+import sys
+import warnings
 from collections.abc import Iterator
 
 from agentloom.cli.checks.findings import Source
@@ -21,15 +23,17 @@ _SKIPPED = frozenset(["__pycache__", "node_modules", "site-packages", "venv", "b
 
 
 def sources_of(target: str) -> list[Source]:
-    """The parsed files of ``target`` (``file.py``, ``file.py:name``, ``package.module:name``, ``package.module``, a
-    folder). TargetError for what is not there or is no Python."""
+    """The parsed files of ``target`` (``file.py``, ``file.py:name``, ``package.module:name``, or a folder).
+
+    TargetError for a target that is not there or is no Python; another file that is none has a ``problem`` and no code.
+    """
     if os.path.isdir(target):
         paths = list(_folder(target))
         if not paths:
             raise TargetError(
                 f"{target} holds no Python file", hint="name a file, or a folder with files", target=target
             )
-        return [_parsed(path) for path in paths]
+        return [_or_problem(path) for path in paths]
     found = parse_target(target)
     path = found.path or _module(str(found.module), os.getcwd())
     if path is None:
@@ -57,10 +61,18 @@ def _folder(root: str) -> Iterator[str]:
                 yield os.path.join(folder, name)
 
 
+def _or_problem(path: str) -> Source:
+    try:
+        return _parsed(path)
+    except TargetError as error:
+        return Source(path, os.path.relpath(path), ast.Module([], []), error.message)
+
+
 def _parsed(path: str) -> Source:
     shown = os.path.relpath(path)
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the interpreter has to say about the file is not asked for
             tree = ast.parse(file.read(), shown)
     except (SyntaxError, ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
@@ -80,7 +92,7 @@ def _with_imports(start: str, root: str) -> Iterator[Source]:
         if path in known or len(known) >= _MOST:
             continue
         known.add(path)
-        source = _parsed(path)
+        source = _or_problem(path) if len(known) > 1 else _parsed(path)
         yield source
         for name in _imported(source.tree, path):
             found = next(
@@ -128,7 +140,12 @@ def _module(name: str, root: str) -> str | None:
 
 def _of_src(name: str) -> str | None:
     """A package of the project itself that is installed in place (a ``src`` layout)."""
-    spec = importlib.util.find_spec(name) if os.path.isdir("src") else None
+    if not os.path.isdir("src") or name in sys.builtin_module_names or name == "__main__":
+        return None
+    try:
+        spec = importlib.util.find_spec(name)
+    except ValueError:  # a module of this process that came from no file
+        return None
     origin = spec.origin if spec and spec.origin else ""
     inside = origin.startswith(os.path.abspath("src") + os.sep)
     return origin if inside and origin.endswith(".py") else None
