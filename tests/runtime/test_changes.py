@@ -306,7 +306,7 @@ def test_a_history_that_grows_keeps_its_rule(echo: Echo) -> None:
 # -- tools ------------------------------------------------------------------------------------------------------------
 
 SEEN: list[Any] = []
-SECRET = "".join(reversed("retnuh"))  # in no source, for sources are part of a trace
+SECRET = "".join(reversed("elbaecarten-x7q"))  # in no source, for sources are part of a trace
 
 
 @tool(noted=["request_id"], secret=["password", "options.token"], normalise={"text": "whitespace"})
