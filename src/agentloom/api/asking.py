@@ -7,7 +7,6 @@ Every request is an ordinary call of the run, so tokens and cost of repairs, att
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
@@ -35,19 +34,30 @@ _NO_OTHER = frozenset(["bad_request", "auth"])
 """Kinds of ModelError that are faults of the program or its setting: asking somebody else would only hide them."""
 
 
-@dataclass(slots=True)
 class Question:
     """What is asked, and of whom: ``models`` in turn. ``timeout``: seconds of each attempt. ``answered`` is set to the
     one of ``models`` that answered."""
 
-    models: tuple[str, ...]
-    messages: Messages
-    params: dict[str, Any]
-    shape: Shape | None = None
-    repair: int = 1
-    retry: Retry | None = None
-    timeout: float | None = None
-    answered: str | None = field(default=None, init=False)
+    __slots__ = ("answered", "messages", "models", "params", "repair", "retry", "shape", "timeout")
+
+    def __init__(
+        self,
+        models: tuple[str, ...],
+        messages: Messages,
+        params: dict[str, Any],
+        shape: Shape | None,
+        repair: int,
+        retry: Retry | None,
+        timeout: float | None,
+    ) -> None:
+        self.models = models
+        self.messages = messages
+        self.params = params
+        self.shape = shape
+        self.repair = repair
+        self.retry = retry
+        self.timeout = timeout
+        self.answered: str | None = None
 
 
 def _names_of(models: str | Sequence[str]) -> tuple[str, ...]:

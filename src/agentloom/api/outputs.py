@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from agentloom.api.outputs_schema import closed, is_strict, root_of
 from agentloom.errors import AnswerError, NotSupported, OutputError
 from agentloom.runtime.answers import Answer
 from agentloom.runtime.registry import TYPES
@@ -60,13 +59,15 @@ class NotOfShape(Exception):
         self.problems = problems
 
 
-@dataclass(frozen=True)
 class Shape:
     """What an answer has to be. ``parse`` gives the value of a text, or raises ``NotOfShape``."""
 
-    name: str
-    response_format: Mapping[str, Any]
-    parse: Callable[[str], Any]
+    __slots__ = ("name", "parse", "response_format")
+
+    def __init__(self, name: str, response_format: Mapping[str, Any], parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self.response_format = response_format
+        self.parse = parse
 
 
 # -- making one ------------------------------------------------------------------------------------------------------
@@ -90,6 +91,8 @@ def shape_of(output: Any) -> Shape:
 
 @functools.lru_cache(maxsize=256)
 def _of_type(output: Any) -> Shape:
+    from agentloom.api.outputs_schema import closed, root_of
+
     pydantic = _module("pydantic", output)
     name = getattr(output, "__name__", None) or "answer"
     try:
@@ -162,6 +165,8 @@ def _wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _format(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    from agentloom.api.outputs_schema import is_strict
+
     label = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64] or "answer"
     form: dict[str, Any] = {"name": label, "schema": dict(schema)}
     if is_strict(schema):

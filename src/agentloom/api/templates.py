@@ -20,7 +20,6 @@ from decimal import Decimal
 from types import FrameType
 from typing import Any, Literal, cast
 
-from agentloom.api import templates_jinja
 from agentloom.errors import TemplateError
 from agentloom.runtime.scope import require
 
@@ -59,6 +58,8 @@ class Template:
     def fields(self) -> tuple[tuple[str, int], ...]:
         """The variables that it names, each with the line of its first appearance."""
         if self._fields is None:
+            from agentloom.api import templates_jinja
+
             self._fields = templates_jinja.fields_of(self.text, self.name)
         return self._fields
 
@@ -67,6 +68,8 @@ class Template:
         template does not name, or that has no form as text."""
         _check_names(self, variables)
         if self.engine == "jinja2":
+            from agentloom.api import templates_jinja
+
             return templates_jinja.fill(self.text, self.name, variables)
         return "".join(_filled(self, variables))
 
