@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,8 @@ from google import genai
 from google.genai import types
 
 from agentloom.adapters.models import backend
+from agentloom.adapters.models_google_answer import Reader, whole
+from agentloom.adapters.models_route import Route
 from agentloom.errors import ModelError
 from agentloom.runtime.answers import Answer
 from agentloom.runtime.assembly import assemble
@@ -20,6 +24,9 @@ from tests.adapters.native import ask, server
 from tests.corpus.files import CORPUS, WHY, api_of, exchanges
 
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=WHY)
+
+
+ROUTE = Route("google", "gemini", "m", "http://host")
 
 
 def _load() -> Iterator[Any]:
@@ -90,3 +97,38 @@ def test_the_recorded_answer_is_read_as_the_sdk_reads_it(one: Exchange) -> None:
     assert typed.usage.input == counts.prompt_token_count + (counts.tool_use_prompt_token_count or 0)
     assert typed.usage.reasoning == counts.thoughts_token_count
     assert typed.usage.output == counts.total_token_count - typed.usage.input
+
+
+WHOLES = [p for p in RECORDED if not p.values[0].streamed and p.values[0].status == 200]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("one", WHOLES)
+def test_a_recorded_answer_cut_into_a_stream_is_the_same(one: Exchange, seed: int) -> None:
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    body = one.json()
+    streamed = assemble(
+        delta for reader in [Reader(ROUTE)] for e in _events(body, dice) for delta in reader.read(e)
+    )
+    assert streamed == whole(body, ROUTE)
+
+
+def _events(body: dict[str, Any], dice: random.Random) -> Iterator[dict[str, Any]]:
+    """A whole answer as the events of its stream: texts without marks in pieces, counts and the reason at the end."""
+    counts = body.get("usageMetadata")
+    head = {name: value for name, value in body.items() if name not in ("candidates", "usageMetadata")}
+    (candidate,) = body["candidates"]
+    for part in candidate["content"]["parts"]:
+        text = part.get("text", "")
+        places = sorted(dice.choices(range(len(text) + 1), k=3)) if set(part) == {"text"} else []
+        edges = [0, *places, len(text)]
+        pieces = [{"text": text[a:b]} for a, b in itertools.pairwise(edges)] if places else [part]
+        for piece in pieces:
+            yield {
+                **head,
+                "candidates": [{"content": {"role": "model", "parts": [piece]}}],
+                "usageMetadata": {},
+            }
+    rest = {name: value for name, value in candidate.items() if name != "content"}
+    yield {**head, "candidates": [rest], "usageMetadata": counts}

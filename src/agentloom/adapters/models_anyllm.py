@@ -1,4 +1,4 @@
-"""Every other provider (``mistral:``, ``gemini:``, ``bedrock:``, ...), through the multi-provider library any-llm.
+"""Every other provider (``cohere:``, ``nebius:``, ...), through the multi-provider library any-llm.
 
 any-llm speaks the OpenAI style on both sides, so its answers are read as OpenAI's are. What it does not hand on is lost
 here too; ``docs/adr/0007-model-providers.md`` lists what was measured and why OpenAI and Anthropic do not go this way.
