@@ -415,9 +415,7 @@ def test_a_signature_is_the_one_that_botocore_makes(monkeypatch: pytest.MonkeyPa
             "POST", player.url + seen.url, headers={n: headers[n] for n in names}, data=seen.body
         )
         again.context["timestamp"] = headers["x-amz-date"]
-        signer = AUTH.SigV4Auth(
-            CREDENTIALS.Credentials("id", "secret", "tok"), "bedrock", "eu-west-1"
-        )
+        signer = AUTH.SigV4Auth(CREDENTIALS.Credentials("id", "secret", "tok"), "bedrock", "eu-west-1")
         text = signer.string_to_sign(again, signer.canonical_request(again))
         assert parts[2] == f"Signature={signer.signature(text, again)}"
 
