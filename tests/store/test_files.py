@@ -194,3 +194,15 @@ def test_two_writers_of_one_name_leave_one_whole_file(tmp_path: Path) -> None:
     assert len(names) == 100  # never each other's half
     assert {os.path.dirname(name) for name in names} == {str(tmp_path)}
     assert all(os.path.basename(name).startswith(".") for name in names)
+
+
+def test_a_small_file_of_almost_nothing_is_refused_long_before_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bomb = zstandard.ZstdCompressor().compress(b'{"seq":0,"prev":"' + bytes(100 << 20))
+    assert len(bomb) < 20_000
+    with pytest.raises(StoreFailed, match="more than the limit"):
+        decompress(bomb)
+    assert len(decompress(bomb, limit=1 << 28)) > 100 << 20
+    monkeypatch.setenv("AGENTLOOM_MAX_TRACE_BYTES", str(1 << 28))
+    assert len(decompress(bomb)) > 100 << 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
 from agentloom.format.journal import Entry, Journal
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordedCall", "Recording", "Step"]
 
+T = TypeVar("T")
 StepKind = Literal["request", "outcome", "chunk", "timer", "cancel", "turn", "left", "state"]
 _PASSIVE = frozenset(("note", "flag", "tag", "gap", "erase", "seal", "index", "segment", "rehash"))
 _LATER = frozenset(("suspend", "answer", "resume", "retract"))
@@ -155,10 +156,14 @@ class Recording:
         return None if blob is None else self.tree(cast(str, blob), "the run's output")
 
     def request(self, call: RecordedCall) -> dict[str, Tree]:
-        """The request as written."""
-        return cast(
-            "dict[str, Tree]", self.tree(call.req, f"the request of call {call.index} ({call.id})", call)
-        )
+        """The request as written. ``FormatError`` where it is none."""
+        what = f"the request of call {call.index} ({call.id})"
+        tree = self.tree(call.req, what, call)
+        if not isinstance(tree, dict):
+            raise FormatError(
+                "entry.field", f"{what} is no mapping", hint="get an undamaged copy", blob=call.req
+            )
+        return tree
 
     def profile(self, call: RecordedCall) -> Profile:
         """The profile that sorted the request. Raises ``NotSupported`` for one that nobody here knows, ``FormatError``
@@ -196,7 +201,14 @@ class Recording:
             call = cast(RecordedCall, step.call)
             what = f"chunks of call {call.index} ({call.id})"
             self._batch = (blob, cast("list[Tree]", self.tree(blob, what, call)))
-        return self._batch[1][step.item]
+        batch = self._batch[1]
+        if not isinstance(batch, list) or step.item >= len(batch):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise FormatError(
+                "entry.field",
+                f"entry {step.seq} has more chunks than its payload {blob[:12]}",
+                hint="get an undamaged copy",
+            )
+        return batch[step.item]
 
     def chunks_of(self, call: RecordedCall) -> Iterator[Tree]:
         """All chunks of a streamed call, in order."""
@@ -273,6 +285,11 @@ def _revision(vcs: Tree) -> str:
     return cast(str, vcs["commit"])[:7] + ("+changes" if vcs.get("dirty") else "")
 
 
+def _of_type(cls: type[T], value: object) -> T | None:
+    """What a member that a writer may leave out holds; one of another type counts as left out."""
+    return value if type(value) is cls else None
+
+
 class _Reader:
     """One pass over the entries."""
 
@@ -328,10 +345,10 @@ class _Reader:
             entry["key"],
             entry["profile"],
             entry["req"],
-            entry.get("src", ""),
-            entry.get("parent"),
-            entry.get("effect"),
-            entry.get("attempt", 1),
+            _of_type(str, entry.get("src")) or "",
+            _of_type(str, entry.get("parent")),
+            _of_type(str, entry.get("effect")),
+            _of_type(int, entry.get("attempt")) or 1,
             entry["seq"],
             rule=entry.get("rule"),
         )
@@ -343,8 +360,8 @@ class _Reader:
         call = self._call(entry)
         call.status = entry["status"]
         call.value = entry.get("err" if call.status == "error" else "val")
-        call.usage = entry.get("usage")
-        call.dur = entry.get("dur")
+        call.usage = _of_type(dict, entry.get("usage"))
+        call.dur = _of_type(int, entry.get("dur"))
         call.vt = entry.get("vt", 0)
         d = entry.get("d")
         call.left = d is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import secrets
 import stat
@@ -42,6 +43,9 @@ MAX_WINDOW = 1 << 27
 
 FRAME = 1 << 18  # bytes of lines that a frame holds at least, where the trace is long enough
 _LEVEL = 12
+_FREE, _RATIO = 1 << 26, 50
+"""A file of n bytes may hold _FREE + _RATIO * n bytes of lines, unless a limit was given: every entry holds a digest,
+which does not compress, and a tenth is what traces come down to."""
 _FEED = 4096  # bytes handed to the decompressor at a time: 128 MiB out of it at the very most
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -130,10 +134,13 @@ def decompress(data: bytes, *, limit: int | None = None, where: str = "the compr
     frame) when the frames are damaged or cut off.
     """
     most = limit_of(limit)
-    parts: list[bytes] = []
+    if limit is None and not os.environ.get("AGENTLOOM_MAX_TRACE_BYTES"):
+        most = min(most, _FREE + _RATIO * len(data))
+    lines = io.BytesIO()  # hands out what it holds without a second copy
     size = start = 0
+    codec = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
     while start < len(data):
-        frame = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
+        frame = codec.decompressobj()
         at = start
         while not frame.eof and at < len(data):
             try:
@@ -144,11 +151,11 @@ def decompress(data: bytes, *, limit: int | None = None, where: str = "the compr
             size += len(part)
             if size > most:
                 raise _too_large(where, f"more than {most:,} bytes when decompressed", most)
-            parts.append(part)
+            lines.write(part)
         if not frame.eof:
             raise _damaged(where, start, "the file ends inside this frame")
         start = at - len(frame.unused_data)
-    return b"".join(parts)
+    return lines.getvalue()
 
 
 def _damaged(where: str, offset: int, why: str) -> FormatError:
@@ -168,7 +175,7 @@ def read_path(system: Os, path: str, *, limit: int | None = None) -> bytes:
     if size > most:
         raise _too_large(path, f"{size:,} bytes", most)
     data = read_span(system, path)
-    return decompress(data, limit=most, where=path) if is_compressed(data) else data
+    return decompress(data, limit=limit, where=path) if is_compressed(data) else data
 
 
 def read_file(path: str | os.PathLike[str], *, limit: int | None = None, system: Os = REAL) -> bytes:
