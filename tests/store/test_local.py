@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentloom.errors import FormatError, IntegrityError, StoreFailed
+from agentloom.errors import StoreFailed
 from agentloom.store import LocalStore, Query, Store, write_file
 from agentloom.store import scan as scan_module
 from agentloom.store.osfile import RealOs
