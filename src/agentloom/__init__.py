@@ -1,7 +1,8 @@
 """agentloom makes agent runs reproducible: every effect is recorded once, and the run is replayed byte for byte.
 
 The public API. Its names are loaded together when the first of them is used, so that ``import agentloom`` and commands
-that need none of them (``agentloom ls``) start at once, and nothing is imported in the middle of a run.
+that need none of them (``agentloom ls``) start at once, and nothing is imported in the middle of a run. The names of
+workflows are loaded when the first of these is used: a program without them does without their modules.
 """
 
 from typing import TYPE_CHECKING
@@ -81,9 +82,7 @@ _HOMES = (
     "agentloom.api.hosts",
     "agentloom.api.outputs",
     "agentloom.api.retries",
-    "agentloom.api.templates",
     "agentloom.api.trace",
-    "agentloom.api.workflow",
     "agentloom.errors",
     "agentloom.runtime.answers",
     "agentloom.runtime.changes",
@@ -93,6 +92,8 @@ _HOMES = (
     "agentloom.runtime.tools",
 )
 """The modules that define the names; each lists them in its own ``__all__``."""
+_WORKFLOW_HOMES = ("agentloom.api.templates", "agentloom.api.workflow")
+_WORKFLOW_NAMES = frozenset(("State", "Template", "Workflow", "goto", "render"))
 
 
 def __getattr__(name: str) -> object:
@@ -101,7 +102,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     names = globals()
-    for home in map(import_module, _HOMES):
+    for home in map(import_module, _WORKFLOW_HOMES if name in _WORKFLOW_NAMES else _HOMES):
         names.update({public: getattr(home, public) for public in home.__all__ if public in __all__})
     return names[name]
 
