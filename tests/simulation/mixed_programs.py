@@ -25,7 +25,7 @@ __all__ = ["KINDS", "Mixed", "Node", "generate"]
 
 KINDS = (
     "call", "fail", "model", "edit", "compact", "stream", "leave", "ambient", "note", "step", "child", "retry",
-    "parallel", "catch", "mutate", "draw",
+    "parallel", "catch", "mutate", "draw", "abandon",
 )  # fmt: skip
 _INNER = ("child", "retry", "parallel", "catch")
 
@@ -73,6 +73,8 @@ class Mixed:
     state: int = 1
     history: list[Any] = field(default_factory=list)
     performed: int = 0
+    kept: dict[str, Any] = field(default_factory=lambda: {"value": 7, "list": [7], "asked": []})
+    """What a tool keeps and gives out again and again: whoever changes what it got must not change this."""
 
     def see(self, *facts: object) -> None:
         self.log.append(list(facts))
@@ -88,6 +90,14 @@ class Mixed:
         if node.kind in ("fail", "retry") and value % 2:
             raise Refused(f"{node.name} said no: {value}")
         return {"value": value, "list": [value, {"of": node.name}], "text": "x" * (value % 300)}
+
+    streams: list[Any] = field(default_factory=list)
+    """Streams that the program began to read and forgot about."""
+
+    def from_cache(self, call: Call) -> dict[str, Any]:
+        given: Any = call.tree
+        self.kept["asked"].append(len(given["given"]))
+        return self.kept
 
     def chunk_values(self, node: Node) -> list[dict[str, Any]]:
         self.performed += 1
@@ -140,7 +150,7 @@ class Mixed:
             self.see(node.name, self.ask(node)["value"])
         elif kind == "mutate":
             sent: list[Any] = [self.state, {"deep": [1]}]
-            got: Any = call_inline(CallSpec("tool", node.name, {"given": sent}), lambda _: self.answer(node))
+            got: Any = call_inline(CallSpec("tool", node.name, {"given": sent}), self.from_cache)
             sent[1]["deep"].append("changed afterwards")
             got["list"].append(self.state)
             self.see(
@@ -156,7 +166,7 @@ class Mixed:
             self.heard(self.ask(node, self.said(node)))
         elif kind == "compact":
             self.compacted(node)
-        elif kind in ("stream", "leave"):
+        elif kind in ("stream", "leave", "abandon"):
             self.read(node)
         elif kind == "ambient":
             self.see("ambient", str(sync.now()), str(sync.uuid()), sync.random(), sync.env("HOME", "none"))
@@ -185,10 +195,15 @@ class Mixed:
             if node.number == 3:
                 raise Refused(f"{node.name} broke off")
 
+        if node.kind == "abandon":
+            self.streams.append(open_inline(self.spec(node, stream=True), perform))
+            self.see("chunk", next(self.streams[-1]))
+            return
         with open_inline(self.spec(node, stream=True), perform) as chunks:
             for chunk in chunks:
                 self.see("chunk", chunk)
                 if node.kind == "leave":
+                    self.see("left")
                     break
 
     def child(self, node: Node) -> None:
@@ -224,12 +239,16 @@ class Mixed:
     async def await_(self) -> None:
         await asyncio.sleep(self.rng.random() / 1000)
 
-    async def aask(self, node: Node, spec: CallSpec | None = None) -> Any:
-        async def perform(_: Call) -> object:
+    async def aask(self, node: Node, spec: CallSpec | None = None, *, kept: bool = False) -> Any:
+        async def perform(call: Call) -> object:
             await self.await_()
-            return self.answer(node)
+            return self.from_cache(call) if kept else self.answer(node)
 
-        return await call_async(spec or self.spec(node), perform)
+        try:
+            return await call_async(spec or self.spec(node), perform)
+        except asyncio.CancelledError:
+            self.see("cancelled")
+            raise
 
     async def ado(self, node: Node) -> None:
         kind = node.kind
@@ -237,7 +256,8 @@ class Mixed:
             self.see(node.name, (await self.aask(node))["value"])
         elif kind == "mutate":
             sent: list[Any] = [self.state, {"deep": [1]}]
-            got = await self.aask(node, CallSpec("tool", node.name, {"given": sent}))
+
+            got = await self.aask(node, CallSpec("tool", node.name, {"given": sent}), kept=True)
             sent[1]["deep"].append("changed afterwards")
             got["list"].append(self.state)
             more = await self.aask(node, CallSpec("tool", node.name, {"given": [sent, got]}))
@@ -248,7 +268,7 @@ class Mixed:
             self.heard(await self.aask(node, self.said(node)))
         elif kind == "compact":
             self.compacted(node)
-        elif kind in ("stream", "leave"):
+        elif kind in ("stream", "leave", "abandon"):
             await self.aread(node)
         elif kind == "ambient":
             self.see(
@@ -287,10 +307,15 @@ class Mixed:
             if node.number == 3:
                 raise Refused(f"{node.name} broke off")
 
+        if node.kind == "abandon":
+            self.streams.append(open_async(self.spec(node, stream=True), perform))
+            self.see("chunk", await anext(self.streams[-1]))
+            return
         async with open_async(self.spec(node, stream=True), perform) as chunks:
             async for chunk in chunks:
                 self.see("chunk", chunk)
                 if node.kind == "leave":
+                    self.see("left")
                     break
 
     async def achild(self, node: Node) -> None:

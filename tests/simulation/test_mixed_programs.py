@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 import time
 from collections import Counter
@@ -11,7 +12,11 @@ from typing import Any
 import pytest
 
 from agentloom.format.journal import Journal, check
+from agentloom.format.values import decode
+from agentloom.replay.recording import Recording
 from agentloom.replay.replayer import replay
+from agentloom.runtime.calls import CallSpec
+from agentloom.runtime.engine import Engine
 from agentloom.runtime.loop import InnerLoop
 from agentloom.runtime.recorder import RunOptions, begin, record_async, record_blocking
 from agentloom.store import MemoryStore
@@ -74,6 +79,38 @@ def walked(nodes: Any) -> list[Any]:
     for node in found:
         found.extend(node.children)
     return found
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+def test_the_trace_says_what_was_asked_and_how_it_ended(sync: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An equal replay alone would not: what is wrong in the trace in the same way would go unseen."""
+    asked: list[Any] = []
+    real = Engine.begin
+
+    def begin(self: Engine, spec: CallSpec, scope: Any) -> Any:
+        asked.append(copy.deepcopy(spec.request))
+        return real(self, spec, scope)
+
+    monkeypatch.setattr(Engine, "begin", begin)
+    ends: Counter[str] = Counter()
+    for seed in range(60):
+        asked.clear()
+        log, data = record(seed, sync=sync)
+        recording = Recording.from_journal(Journal.parse(data))
+        assert [decode(recording.request(call), None) for call in recording.calls] == asked, f"seed {seed}"
+        seen = Counter(str(facts[0]) for facts in log)
+        streams = [call for call in recording.calls if call.name.startswith(("stream", "leave", "abandon"))]
+        closed = sum(call.status == "closed" for call in streams)
+        cancelled = sum(
+            call.status == "cancelled" and call not in streams
+            for call in recording.calls
+            if call.type in ("tool", "model")
+        )
+        assert (closed, cancelled) == (seen["left"], seen["cancelled"]), f"seed {seed}"
+        assert sum(call.chunks for call in streams) == seen["chunk"], f"seed {seed}"
+        ends.update({"left": closed, "cancelled": cancelled})
+    assert ends["left"] > 10
+    assert sync or ends["cancelled"] > 10
 
 
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
