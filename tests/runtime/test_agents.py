@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import sys
 from typing import Any
 
 import pytest
@@ -29,6 +30,8 @@ def test_the_root_is_above_the_top_package(tmp_path: Any, monkeypatch: pytest.Mo
         (folder / "__init__.py").touch()
     (tmp_path / "agents_pkg" / "sub" / "mod.py").write_text("def run(): ...\n")
     monkeypatch.syspath_prepend(tmp_path)
+    for name in ("agents_pkg", "agents_pkg.sub", "agents_pkg.sub.mod"):  # of an earlier run in this process
+        monkeypatch.delitem(sys.modules, name, raising=False)
     import importlib
 
     module = importlib.import_module("agents_pkg.sub.mod")
