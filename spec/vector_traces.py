@@ -299,6 +299,11 @@ def _later_kinds() -> list[Vector]:
     made = [
         ("suspended", "an open question, an answer, another writer", _suspended()),
         ("retracted", "a failed call taken off and tried again", _retracted()),
+        (
+            "retracted-outcome",
+            "an outcome taken off, and another one for the same request",
+            _answered_again(),
+        ),
         ("sealed", "a Merkle root over the entries", _sealed()),
         (
             "index",
@@ -318,6 +323,15 @@ def _suspended() -> bytes:
     maker.entry("answer", ask="approve-1", val=maker.put("yes"), who=maker.put("reviewer 7"))
     maker.entry("signal", name="cancelled", val=maker.put(None))
     return maker.entry("resume", epoch=2).outcome("root/agent#3", "yes").end().data
+
+
+def _answered_again() -> bytes:
+    maker = small("retracted-outcome")
+    maker.request("root/agent#3", "tool", "refund", {"args": [812, 40]}, effect="write")
+    maker.outcome("root/agent#3", "maybe")
+    maker.entry("retract", **{"from": maker.journal.seq})
+    maker.d -= 1
+    return maker.outcome("root/agent#3", "yes").end().data
 
 
 def _retracted() -> bytes:
