@@ -37,7 +37,8 @@ def read_traffic(
         raise NotSupported(f"no container {container!r} is known", hint=f"one of {', '.join(CONTAINERS)}")
     data = _read(where, name, limit)
     if container in ("chunks", "resp_json"):
-        found = traffic_bare.bare(data, name) or traffic_bare.body_of(data, name)
+        named = traffic_bare.stream_of(data, name) if container == "chunks" else None
+        found = named or traffic_bare.bare(data, name) or traffic_bare.body_of(data, name)
         return Traffic(where, container, (found,))
     if container is None and (answer := traffic_bare.bare(data, name)) is not None:
         return Traffic(where, "chunks" if answer.streamed else "resp_json", (answer,))

@@ -15,7 +15,7 @@ from typing import Any, cast
 from agentloom.errors import TrafficError
 from agentloom.testing.exchanges import EVENT_STREAM, Exchange, Headers, is_stream, media_type
 
-__all__ = ["bare", "event_lines", "event_message", "is_answer", "sse"]
+__all__ = ["bare", "event_lines", "event_message", "is_answer", "sse", "stream_of"]
 
 _SSE = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?::|data:|event:|id:|retry:)[^\r\n]*(?:\r\n|\r|\n)")
 _DONE = ("chat.completion.chunk", "text_completion", "text_completion.chunk")
@@ -33,13 +33,40 @@ def bare(data: bytes, name: str) -> Exchange | None:
     if media_type((), data).startswith(("audio/", "image/")):
         return body_of(data, name)
     try:
-        whole = is_answer(json.loads(data))
+        whole = json.loads(data)
     except (ValueError, RecursionError):
-        whole = False
-    if whole:
+        whole = None
+    if is_answer(whole):
         return body_of(data, name)
+    if (found := _with_status(whole, name)) is not None:
+        return found
     lines = event_lines(data)
     return None if lines is None else stream(lines, name)
+
+
+def stream_of(data: bytes, name: str) -> Exchange | None:
+    """``data`` as the events of a stream, whatever they say: server-sent, or a JSON object a line; None for others."""
+    if _SSE.match(data):
+        return bare(data, name)
+    lines = _object_lines(data)
+    return None if lines is None else stream(lines, name)
+
+
+def _with_status(whole: object, name: str) -> Exchange | None:
+    """An answer kept with its status and headers: ``{"status": 200, "headers": {...}, "body": "..."}``."""
+    if not isinstance(whole, dict):
+        return None
+    said = cast("dict[str, Any]", whole)
+    status, given, body = said.get("status"), said.get("headers"), said.get("body")
+    if not set(said) <= {"status", "statusText", "headers", "body"} or not isinstance(given, dict):
+        return None
+    if type(status) is not int or not 200 <= status <= 599 or not isinstance(body, str | dict | list):
+        return None
+    pairs = cast("dict[str, object]", given).items()
+    headers: Headers = tuple((key, value) for key, value in pairs if isinstance(value, str))
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    data = text.encode("utf-8", "surrogatepass")
+    return Exchange(name, "POST", "", (), None, status, headers, data, is_stream(media_type(headers, data)))
 
 
 def body_of(data: bytes, name: str) -> Exchange:
@@ -48,7 +75,11 @@ def body_of(data: bytes, name: str) -> Exchange:
 
 
 def stream(events: Sequence[dict[str, Any]], name: str) -> Exchange:
-    """Events of a stream as the provider's API sends them: messages of an event stream (Bedrock), else server-sent."""
+    """Events of a stream as the provider's API sends them: messages of an event stream (Bedrock), else server-sent;
+    Ollama's one object a line."""
+    if events and all(_is_ollamas(event) for event in events):
+        lines = b"".join(json.dumps(event, ensure_ascii=False).encode() + b"\n" for event in events)
+        return _answer(name, lines, "application/x-ndjson")
     if all(len(event) == 1 and next(iter(event)) in _CONVERSE for event in events):
         made = b"".join(event_message(kind, said) for event in events for kind, said in event.items())
         return _answer(name, made, EVENT_STREAM)
@@ -62,14 +93,18 @@ def _answer(name: str, body: bytes, kind: str) -> Exchange:
 
 def event_lines(data: bytes) -> list[dict[str, Any]] | None:
     """The events of a file with one JSON object a line, or None: every line has to look like an event of a stream."""
+    events = _object_lines(data)
+    return events if events and all(_is_event(event) for event in events) else None
+
+
+def _object_lines(data: bytes) -> list[dict[str, Any]] | None:
     lines = [line for line in data.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     if not lines or not all(line.lstrip().startswith(b"{") for line in lines):
         return None
     try:
-        events = [json.loads(line) for line in lines]
+        return [json.loads(line) for line in lines]
     except (ValueError, RecursionError):
         return None
-    return events if all(_is_event(event) for event in events) else None
 
 
 def _is_event(event: dict[str, Any]) -> bool:
@@ -78,11 +113,19 @@ def _is_event(event: dict[str, Any]) -> bool:
     if str(event.get("object", "")).endswith((".chunk", "text_completion")):
         return True
     kind = event.get("type")
+    if isinstance(event.get("event_type"), str) or _is_ollamas(event):  # Google's Interactions API; Ollama
+        return True
     if isinstance(kind, str):  # `message_start`, `response.created`, `content-delta`, `ping`, `error`
         return event.get("role") is None
-    return isinstance(event.get("candidates"), list) or (
-        isinstance(event.get("choices"), list) and "delta" in str(event["choices"])[:2000]
-    )
+    choices = event.get("choices")
+    if isinstance(choices, list):  # none in what Azure says of the prompt, before the answer
+        return not choices or "delta" in str(cast("list[object]", choices))[:2000]
+    return isinstance(event.get("candidates"), list)
+
+
+def _is_ollamas(event: dict[str, Any]) -> bool:
+    """https://github.com/ollama/ollama/blob/main/docs/api.md: every line says whether it is the last."""
+    return isinstance(event.get("done"), bool) and ("message" in event or "response" in event)
 
 
 def is_answer(body: object) -> bool:
@@ -100,6 +143,7 @@ def is_answer(body: object) -> bool:
         or (isinstance(output, dict) and "message" in output and "usage" in said)
         or (said.get("type") == "message" and isinstance(said.get("content"), list))
         or (isinstance(message, dict) and ("finish_reason" in said or "done" in said))
+        or (isinstance(said.get("response"), str) and isinstance(said.get("done"), bool))
         or isinstance(said.get("embeddings"), list)
         or (said.get("object") in ("list", "embedding") and isinstance(said.get("data"), list))
         or (isinstance(said.get("error"), dict | str) and len(said) <= 4)
@@ -110,7 +154,7 @@ def sse(events: Sequence[dict[str, Any]]) -> bytes:
     """Server-sent events: named where each event has a ``type``, closed with ``[DONE]`` where OpenAI's form does so."""
     parts: list[str] = []
     for event in events:
-        kind = event.get("type")
+        kind = event.get("type", event.get("event_type"))
         head = f"event: {kind}\n" if isinstance(kind, str) and kind.isprintable() else ""
         parts.append(f"{head}data: {json.dumps(event, ensure_ascii=False)}\n\n")
     if events and str(events[-1].get("object")) in _DONE:

@@ -135,6 +135,8 @@ def _each(
 
 def _pair(item: Mapping[str, Any], name: str) -> Found:
     """``request`` and ``response`` as VCR.py, Ruby VCR, Betamax and Datadog's test agent write them."""
+    if "request" not in item and _has(item.get("request_sample"), "raw"):
+        return f"{name}: a message of gRPC, no HTTP exchange"
     request = _mapping(item.get("request"), "request")
     if item.get("response") is None:
         return f"{name}: no response was recorded"
@@ -213,12 +215,17 @@ def _objects(item: Mapping[str, Any], name: str) -> Found:
     request, response = _mapping(item.get("request"), "request"), _mapping(item.get("response"), "response")
     if response.get("is_exception") or response.get("body") is None:
         return f"{name}: an exception of the SDK was recorded, no answer"
+    if "method" not in request and "tool_name" in request:
+        return f"{name}: a call of the tool {reprlib.repr(request['tool_name'])}, no HTTP exchange"
     body: Any = response["body"]
     asked = _headers(request.get("headers"), "request.headers")
     # The recorder puts an endpoint that has the version behind a base address that has it too.
     url = str(request.get("url") or "").replace("/v1/v1/", "/v1/")
     sent = None if request.get("body") is None else _bytes(_sdk_body(request["body"]), "request.body")
-    if isinstance(body, list):
+    if isinstance(body, list) and all(isinstance(one, str) for one in cast("list[object]", body)):
+        lines = "\n".join(cast("list[str]", body)) + "\n"  # of a stream that no SDK has read
+        answer = traffic_bare.body_of(lines.encode("utf-8", "surrogatepass"), name)
+    elif isinstance(body, list):
         events = [_data(one, f"response.body[{n}]") for n, one in enumerate(cast("list[object]", body))]
         answer = traffic_bare.stream(events, name)
     else:
