@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Callable
 from types import CodeType, FrameType
+from typing import Any
 
 __all__ = ["Places", "place_of"]
 
@@ -26,6 +28,22 @@ _EDGES = {
 }
 
 
+# Some steps of Python tell audit hooks, of which a process that has replayed has one: reading ``frame.f_code`` and
+# ``id()`` cost a microsecond there. So frames of this package are known by their globals, and objects by this hash.
+_identity: Callable[[object], int] = object.__hash__
+_own: dict[int, dict[str, Any]] = {}  # globals of modules of this package that hold no edge, by their identity
+
+
+def _is_own(names: dict[str, Any]) -> bool:
+    """Whether these are the globals of a module of this package, none of whose functions is an edge."""
+    module = names.get("__name__")
+    if type(module) is not str or not module.startswith("agentloom."):
+        return False
+    file = names.get("__file__")
+    found = getattr(sys.modules.get(module), "__dict__", None) is names
+    return found and type(file) is str and file.startswith(_PACKAGE) and file not in {at for at, _ in _EDGES}
+
+
 def _is_library(filename: str) -> bool:
     """Whether a file is not the agent's own: agentloom, an installed package, the standard library, built-in code."""
     return filename.startswith((_PACKAGE, *_LIBRARIES, "<frozen", "<string>"))
@@ -41,15 +59,15 @@ class Places:
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
-        self._names: dict[int, str | None] = {}  # id of a code object -> name
-        self._codes: list[CodeType] = []  # keeps them alive, and so their ids
+        self._names: dict[int, str | None] = {}  # by the identity of a code object
+        self._codes: list[CodeType] = []  # keeps them alive, and so their identities
         self._edges: set[int] = set()
-        self._texts: dict[tuple[int, int], str] = {}  # id of a code object, instruction -> place
+        self._texts: dict[tuple[int, int], str] = {}  # identity of a code object, instruction -> place
 
     def name(self, code: CodeType) -> str | None:
         """The file of ``code`` relative to the root (its base name when outside), or None for library code."""
         try:
-            return self._names[id(code)]
+            return self._names[_identity(code)]
         except KeyError:
             filename = code.co_filename
             name: str | None = None
@@ -58,38 +76,39 @@ class Places:
                 name = os.path.relpath(filename, self.root) if inside else os.path.basename(filename)
                 name = name.replace(os.sep, "/")
             elif (filename, code.co_name) in _EDGES:
-                self._edges.add(id(code))
+                self._edges.add(_identity(code))
             self._codes.append(code)
-            self._names[id(code)] = name
+            self._names[_identity(code)] = name
             return name
 
     def hide(self, code: CodeType) -> None:
         """Pass over frames of ``code`` from now on: it stands in for something else."""
         self._codes.append(code)
-        self._names[id(code)] = None
+        self._names[_identity(code)] = None
 
     def caller(self) -> str:
         """``file:line function`` of the innermost frame of the agent's own code, or ``?`` when there is none
         between here and the start of the run (or of the task: a tool that is a task's whole work)."""
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect is slow
-        known = self._names
+        known, own, identity = self._names, _own, _identity
         while frame is not None:
-            code = frame.f_code
-            here = id(code)
-            name = known[here] if here in known else self.name(code)
-            if name is not None:
-                return self._text(name, frame)
-            if here in self._edges:
-                break
+            names = frame.f_globals
+            if identity(names) not in own:
+                code = frame.f_code
+                here = identity(code)
+                name = known[here] if here in known else self.name(code)
+                if name is not None:
+                    at = (here, frame.f_lasti)  # a frame's line is found by reading through a table
+                    text = self._texts.get(at)
+                    if text is None:
+                        text = self._texts[at] = f"{name}:{frame.f_lineno} {code.co_name}"
+                    return text
+                if here in self._edges:
+                    break
+                if _is_own(names):
+                    own[identity(names)] = names
             frame = frame.f_back
         return "?"
-
-    def _text(self, name: str, frame: FrameType) -> str:
-        at = (id(frame.f_code), frame.f_lasti)  # a frame's line is found by reading through a table
-        text = self._texts.get(at)
-        if text is None:
-            text = self._texts[at] = f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
-        return text
 
 
 def place_of(function: object, places: Places) -> str:
