@@ -64,7 +64,7 @@ class Agent(Generic[P, R]):
         options = RunOptions(seed, dict(tags or {}), conversation)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
-        if _loop_is_running():
+        if loop_is_running():
             raise NotSupported(
                 f"{self.function.name}.run() was called where an event loop is running",
                 hint=f"await {self.function.name}.arun(...) there",
@@ -141,7 +141,7 @@ def _say_where(error: BaseException, recording: Recording) -> None:
     error.add_note(f"recorded as run {recording.run_id}: agentloom show {recording.run_id}")
 
 
-def _loop_is_running() -> bool:
+def loop_is_running() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -102,7 +102,7 @@ class Retry:
             grown = self.delay * self.factor ** (attempt - 1)
         except OverflowError:
             grown = math.inf
-        own = min(grown, self.longest) if self.delay else 0.0
+        own = min(grown, self.longest, 1e9) if self.delay else 0.0
         wait = own * (1 - self.jitter + 2 * self.jitter * draw)
         if asked is not None and asked > wait:
             wait = asked * (1 + self.jitter * draw)
@@ -113,6 +113,10 @@ class Retry:
 
 
 def _checked(on: object) -> tuple[One, ...]:
+    if not isinstance(on, str | type | Iterable):
+        raise TypeError(
+            f"Retry(on={on!r}): exception classes, kinds of ModelError, or a function of the error"
+        )
     ways = (on,) if isinstance(on, str | type) else tuple(cast("Iterable[object]", on))
     for way in ways:
         if isinstance(way, str) and way not in _KINDS:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -41,7 +44,7 @@ async def perform_model(step: Step, state: State) -> object:
 def faults_inside(step: Step) -> Iterator[tuple[str, str | None]]:
     """What can be told of a step's retries, timeout, models and output before it runs: text and remedy of each fault.
     ``NotSupported`` where a package is missing."""
-    if step.timeout is not None and (isinstance(step.timeout, bool) or not step.timeout > 0):
+    if step.timeout is not None and not _are_seconds(step.timeout):
         yield f"timeout={step.timeout!r}: seconds of each attempt, more than 0", None
     if step.kind == "tool" and step.retry is not None and step.retry.on is None:
         yield (
@@ -56,6 +59,11 @@ def faults_inside(step: Step) -> Iterator[tuple[str, str | None]]:
             _question(step, "")
         except (TypeError, ValueError) as error:
             yield str(error), None
+
+
+def _are_seconds(timeout: object) -> bool:
+    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    return number and (timeout == math.inf or 0 < cast("float", timeout) <= sys.float_info.max)
 
 
 def _question(step: Step, messages: Messages) -> Question:
@@ -115,6 +123,13 @@ def _prompt(step: Step, state: State) -> str | Sequence[Mapping[str, Any]]:
         made: object = step.prompt(state)
         if isinstance(made, str) or _are_messages(made):
             return cast("str | Sequence[Mapping[str, Any]]", made)
+        if inspect.iscoroutine(made):
+            made.close()
+            raise WorkflowError(
+                f"step {step.name!r}: prompt= is an async function; it writes by the state alone",
+                hint="make it a plain function; what must be asked is a step before",
+                step=step.name,
+            )
         raise WorkflowError(
             f"step {step.name!r}: its prompt function returned a {type(made).__name__}",
             hint="return a text, or a list of messages with role and content",

@@ -16,7 +16,7 @@ from agentloom.api.agent import Agent
 from agentloom.api.retries import Retry
 from agentloom.api.templates import Template, template_at
 from agentloom.api.trace import Trace
-from agentloom.api.workflow_alone import Fault, check_name, check_step
+from agentloom.api.workflow_alone import Fault, check_name, check_step, check_workflow_name, error_of
 from agentloom.api.workflow_checks import findings, raise_faults
 from agentloom.api.workflow_draw import draw
 from agentloom.api.workflow_events import Event, Finished
@@ -45,6 +45,7 @@ class Workflow:
     ``profiles`` (see ``profile``) sort the fields of the requests made in it."""
 
     def __init__(self, name: str = "workflow", *, profiles: Iterable[Profile] = ()) -> None:
+        check_workflow_name(name)
         self.name = name
         self._profiles = tuple(profiles)
         self._steps: dict[str, Step] = {}
@@ -53,6 +54,13 @@ class Workflow:
         caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # who makes the workflow
         self._module = str(caller.f_globals.get("__name__", "?"))
         self._file = os.path.abspath(caller.f_code.co_filename)
+
+    def __copy__(self) -> Workflow:
+        """Another workflow of the same steps; what is added to one is not added to the other."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made._steps, made._open = dict(self._steps), dict(self._open)
+        return made
 
     # -- building ------------------------------------------------------------------------------------------------
 
@@ -189,17 +197,36 @@ class Workflow:
             graph = Graph.of(self._steps)
             raise_faults(self.name, [*findings(graph, self._open), *self._of_others((*within, self))])
             self._built = graph
+        if within == () and any(step.kind == "workflow" for step in self._steps.values()):
+            self._still_ends()
         return self._built
 
-    def _of_others(self, within: tuple[Workflow, ...]) -> Iterator[Fault]:
-        """What is wrong with the workflows in this one."""
+    def _still_ends(self) -> None:
+        """The workflows in this one may have got steps since it was built: raise where one now runs itself."""
+        done: set[int] = set()
+
+        def visit(one: Workflow, within: tuple[Workflow, ...]) -> None:
+            for fault in one._inside_itself(within):
+                raise error_of(fault)
+            done.add(id(one))
+            for step in one._steps.values():
+                if step.kind == "workflow" and id(step.target) not in done:
+                    visit(step.target, (*within, step.target))
+
+        visit(self, (self,))
+
+    def _inside_itself(self, within: tuple[Workflow, ...]) -> Iterator[Fault]:
         for step in self._steps.values():
-            if step.kind != "workflow":
-                continue
-            if any(step.target is outer for outer in within):
+            if step.kind == "workflow" and any(step.target is outer for outer in within):
                 yield Fault(
                     step.name, f"it runs workflow {step.target.name!r} inside itself", "loop= goes back"
                 )
+
+    def _of_others(self, within: tuple[Workflow, ...]) -> Iterator[Fault]:
+        """What is wrong with the workflows in this one."""
+        yield from self._inside_itself(within)
+        for step in self._steps.values():
+            if step.kind != "workflow" or any(step.target is outer for outer in within):
                 continue
             try:
                 step.target._graph(within)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from string import Formatter
-from typing import Any
+from typing import Any, cast
 
 from agentloom.api.step_model import faults_inside
 from agentloom.api.workflow_state import State
 from agentloom.api.workflow_steps import Step
 from agentloom.errors import WorkflowError
 
-__all__ = ["Fault", "check_name", "check_step", "error_of"]
+__all__ = ["Fault", "check_name", "check_step", "check_workflow_name", "error_of"]
 
 _MODEL_ONLY = ("prompt", "template", "system", "output")
 _INSTEAD = {"messages": "prompt= takes a function that returns messages"}
@@ -39,12 +40,23 @@ def error_of(fault: Fault) -> WorkflowError:
 
 def check_name(name: str, taken: Iterable[str]) -> None:
     """Raise ``WorkflowError`` where ``name`` is no name for a step."""
+    if type(name) is not str:
+        raise WorkflowError(f"a step's name is a text, not a {type(name).__name__}")
     if name in taken or name == "input":
         raise error_of(Fault(name, "the name is taken", "choose another name"))
     if not name.isidentifier():
         raise error_of(Fault(name, f"a step's name is an identifier, such as {_identifier(name)!r}"))
+    if unicodedata.normalize("NFKC", name) != name:
+        plain = unicodedata.normalize("NFKC", name)
+        raise error_of(Fault(name, f"Python reads state.{name} as state.{plain}", f"name it {plain!r}"))
     if hasattr(State, name) or name.startswith("_"):
         raise error_of(Fault(name, f"state.{name} would not be its result", "choose another name"))
+
+
+def check_workflow_name(name: object) -> None:
+    """Raise ``WorkflowError`` where ``name`` is no text that runs can be listed under."""
+    if type(name) is not str or not name.strip() or any("\ud800" <= char <= "\udfff" for char in name):
+        raise WorkflowError(f"a workflow's name is a text that runs are listed under, not {name!r}")
 
 
 def check_step(step: Step) -> None:
@@ -93,6 +105,8 @@ def _target(step: Step) -> Iterator[Fault]:
     elif step.kind == "workflow" and not hasattr(target, "build"):
         yield Fault(name, f"workflow= takes a Workflow, not a {type(target).__name__}")
     for key, text in (step.named or {}).items():
+        if step.kind in ("tool", "agent") and type(cast("object", key)) is not str:
+            yield Fault(name, f"args= has the key {key!r}; its keys are names of parameters")
         if isinstance(text, str) and (why := _no_template(text)):
             yield Fault(name, f"args[{key!r}] is no template: {why}", "write {{ and }} for braces")
     if step.args is not None and step.kind in ("model", "fn"):
@@ -108,8 +122,8 @@ def _options(step: Step) -> Iterator[Fault]:
     when: object = step.when
     if when is not None and not callable(when):
         yield Fault(name, f"when= takes a function of the state, not a {type(when).__name__}")
-    if step.limit < 1:
-        yield Fault(name, f"limit={step.limit}: at least one item is worked on at a time")
+    if type(step.limit) is not int or step.limit < 1:
+        yield Fault(name, f"limit={step.limit!r}: at least one item is worked on at a time")
     if step.loop and step.kind != "fn":
         yield Fault(name, "only a step with fn= can go back; loop= is for it")
     if step.loop and step.each is not None:
@@ -138,7 +152,18 @@ def _can_be_stopped(step: Step) -> bool:
 
 def _no_template(text: str) -> str | None:
     try:
-        list(Formatter().parse(text))
+        parts = list(Formatter().parse(text))
+        text.encode()
+        for _, field, spec, conversion in parts:
+            if field is None or not field.isidentifier():
+                continue  # no field of the state: the check of the whole graph says which there are
+            if conversion not in (None, "r", "s", "a"):
+                return f"!{conversion} of {{{field}}} is none of !r, !s and !a"
+            if spec and "{" in spec:
+                return f"{{{field}}} has another field in it"
+            format("", spec or "")
+    except UnicodeEncodeError:
+        return "it has half of a surrogate pair, which is no character"
     except ValueError as error:
         return str(error)
     return None

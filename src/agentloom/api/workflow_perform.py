@@ -54,7 +54,9 @@ def items_of(step: Step, state: State, scope: Scope) -> list[object]:
     if not isinstance(items, list | tuple):
         raise WorkflowError(
             f"step {step.name!r}: each= gives a {type(items).__name__}, not a list",
-            hint="a set or a mapping has no order to rely on: sorted(...) makes a list of it",
+            hint="a set or a mapping has no order to rely on: sorted(...) makes a list of it"
+            if isinstance(items, set | frozenset | Mapping)
+            else "list(...) makes one of a range, a generator or another iterable",
             step=step.name,
         )
     copied = cast("list[object]", decode(encode(list(cast("list[object]", items)), TYPES), TYPES))

@@ -18,6 +18,7 @@ from agentloom.api.workflow_progress import Progress
 from agentloom.api.workflow_state import State, state_of
 from agentloom.api.workflow_steps import Step
 from agentloom.api.workflow_tasks import Crew
+from agentloom.errors import WorkflowError
 from agentloom.format.values import decode, encode
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import Scope, entered, require
@@ -64,7 +65,11 @@ class _Run:
         if done.skipped:
             self._progress.passed(name)
         else:
-            self._progress.ended(name, done.value, done.choice)
+            try:
+                self._progress.ended(name, done.value, done.choice)
+            except WorkflowError as error:
+                self._note(error, name)
+                raise
 
     async def _step(self, name: str, scope: Scope) -> Done:
         """Perform a step in ``scope``; an error gets a note that says which step it was."""
@@ -72,17 +77,22 @@ class _Run:
         place = Event(self._prefix + name, self._progress.visits[name])
         with entered(scope), at_step(place):
             try:
-                if not wanted(step, self._state(step, free=True), scope):
-                    tell(StepSkipped(place.step, place.visit))
-                    return Done(skipped=True)
-                tell(StepStarted(place.step, place.visit))
-                done = await (
-                    self._performed(step, scope) if step.each is None else self._for_each(step, scope)
-                )
+                return await self._where_wanted(step, scope, place)
             except Exception as error:
-                error.add_note(f"in step {name!r} of workflow {self._workflow!r}")
+                self._note(error, name)
                 raise
-        return done
+
+    def _note(self, error: Exception, name: str) -> None:
+        note = f"in step {name!r} of workflow {self._workflow!r}"
+        if note not in getattr(error, "__notes__", ()):  # one object may be raised again and again
+            error.add_note(note)
+
+    async def _where_wanted(self, step: Step, scope: Scope, place: Event) -> Done:
+        if not wanted(step, self._state(step, free=True), scope):
+            tell(StepSkipped(place.step, place.visit))
+            return Done(skipped=True)
+        tell(StepStarted(place.step, place.visit))
+        return await (self._performed(step, scope) if step.each is None else self._for_each(step, scope))
 
     async def _performed(self, step: Step, scope: Scope, item: tuple[int, object] | None = None) -> Done:
         done = await perform(step, self._state(step, item), scope, self._graph)

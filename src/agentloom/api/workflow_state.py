@@ -50,6 +50,16 @@ class State(Mapping[str, Any]):
         except KeyError as error:
             raise AttributeError(str(error.args[0])) from None
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(
+                f"state.{name} cannot be set: a step's result is what it returns", name=name, obj=self
+            )
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        return f"<State of {', '.join(self._fields) or 'nothing'}>"
+
     def __contains__(self, name: object) -> bool:
         return name in self._fields
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from agentloom.api.agent import Agent
+from agentloom.api.agent import Agent, loop_is_running
 from agentloom.api.trace import Trace
 from agentloom.api.workflow_events import Event, Finished, watched
+from agentloom.errors import NotSupported
 
 __all__ = ["WorkflowStream", "in_steps"]
 
@@ -19,7 +20,7 @@ class WorkflowStream:
 
     What the reader does between events changes nothing in the record. Leaving early cancels the run, and that is
     recorded: at the end of an ``async with`` block, by ``aclose``, or when nobody holds the stream any more. ``trace``
-    is the record once the run is over.
+    is the record once the run has ended well; of one that failed or was left, ``Trace.open()`` has it.
     """
 
     def __init__(self, agent: Agent[..., Any], given: object, options: Mapping[str, Any]) -> None:
@@ -32,7 +33,7 @@ class WorkflowStream:
 
     @property
     def trace(self) -> Trace | None:
-        """The record of the run; None before its end."""
+        """The record of the run; None before its end, and where it raised."""
         run = self._run
         ended = run is not None and run.done() and not run.cancelled() and run.exception() is None
         return run.result() if run is not None and ended else None
@@ -48,9 +49,10 @@ class WorkflowStream:
         event = await self._events.get()
         if event is not None:
             return event
+        run, told = self._run, self._over
         self._over = True
-        run = self._run
-        if run is None:
+        self._events.put_nowait(None)  # for another reader that waits here
+        if run is None or told:
             raise StopAsyncIteration
         return Finished(await run)
 
@@ -90,7 +92,19 @@ class WorkflowStream:
 
 
 def in_steps(agent: Agent[..., Any], given: object, options: Mapping[str, Any]) -> Iterator[Event | Finished]:
-    """The events one by one, from an event loop that runs while the next one is asked for."""
+    """The events one by one, from an event loop that runs while the next one is asked for. ``NotSupported`` where one
+    is running already."""
+    if loop_is_running():
+        raise NotSupported(
+            f"{agent.function.name}.stream_sync() was called where an event loop is running",
+            hint=f"async with {agent.function.name}.stream(...) as events there",
+        )
+    return _in_steps(agent, given, options)
+
+
+def _in_steps(
+    agent: Agent[..., Any], given: object, options: Mapping[str, Any]
+) -> Iterator[Event | Finished]:
     with asyncio.Runner() as runner:
         stream = WorkflowStream(agent, given, options)
         try:

@@ -31,9 +31,21 @@ def step_of(name: str, given: Mapping[str, Any], *, verify: bool, before: str | 
         raise WorkflowError(f"step {name!r}: repair= is for a model step with output=", step=name)
     try:
         retry = policy_of(given.get("retry"))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise WorkflowError(f"step {name!r}: {error}", step=name) from None
     after, inputs = given.get("after"), given.get("inputs")
+    for word in ("after", "inputs"):
+        if given.get(word) is not None:
+            _are_names(name, word, given[word])
+    loop: object = given.get("loop")
+    if loop is not None and not isinstance(loop, Mapping):
+        raise WorkflowError(
+            f"step {name!r}: loop= is a {type(loop).__name__}",
+            hint='it names steps and how often a run goes back to each: loop={"draft": 3}',
+            step=name,
+        )
+    if loop is not None:
+        _are_names(name, "loop", loop)
     return Step(
         name=name,
         kind=kind,
@@ -74,6 +86,18 @@ def _spelt(name: str, params: Iterable[str]) -> None:
             raise WorkflowError(
                 f"step {name!r}: {word}= is no word of a step", hint=f"did you mean {near[0]}=?", step=name
             )
+
+
+def _are_names(step: str, word: str, given: object) -> None:
+    """Raise ``WorkflowError`` where ``given`` is neither a name nor several, in an order to rely on."""
+    if isinstance(given, set | frozenset) or not isinstance(given, Iterable):
+        raise WorkflowError(
+            f"step {step!r}: {word}= takes the name of a step or a list of names, not a {type(given).__name__}",
+            step=step,
+        )
+    for one in () if isinstance(given, str) else cast("Iterable[object]", given):
+        if type(one) is not str:
+            raise WorkflowError(f"step {step!r}: {word}= names {one!r}; names are texts", step=step)
 
 
 def _names(given: object) -> tuple[str, ...]:
