@@ -126,3 +126,60 @@ def test_who_only_reads_gets_the_list_and_who_does_not_gets_copies() -> None:
     history.append({"role": "user", "content": "more"})
     _, grown = captures.capture({"messages": history}, "s")
     assert grown["messages"].lend() == grown["messages"].lend(read_only=True) == history
+
+
+def _lists(*requests: list[Any]) -> list[Any]:
+    """The histories that one series of requests leaves."""
+    captures = Captures(TYPES)
+    return [captures.capture({"messages": request}, "s")[1]["messages"] for request in requests]
+
+
+def test_what_is_done_to_a_lent_list_changes_nothing_at_any_depth() -> None:
+    request = [{"a": [{"b": {"c": [1]}}], "d": {"e": [2]}}, [[3], {"f": [4]}]]
+    (grown,) = _lists(request)
+    lent = grown.lend()
+    assert lent == request
+    lent[0]["a"][0]["b"]["c"].append(0)
+    lent[0]["d"]["e"].append(0)
+    lent[1][0].append(0)
+    lent[1][1]["f"].append(0)
+    assert grown.items == request
+    assert grown.lend() == request
+
+
+def test_lists_of_one_line_share_what_is_lent_until_it_is_changed() -> None:
+    first, second = _lists([{"a": [1]}], [{"a": [1]}, {"b": [2]}])
+    lent = first.lend()
+    longer = second.lend()
+    assert longer[0] is lent[0]
+    assert first.lend() == [{"a": [1]}]  # the shorter again, after the longer
+    longer[1]["b"].append(0)
+    assert first.lend()[0] is lent[0]  # what it does not hold is no concern of it
+    lent[0]["a"].append(0)
+    assert second.lend() == [{"a": [1]}, {"b": [2]}]
+
+
+def test_a_lent_list_that_cannot_be_compared_is_copied_anew() -> None:
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("not this one")
+
+        __hash__ = None
+
+    (grown,) = _lists([{"a": 1}])
+    grown.lend()[0]["a"] = Odd()
+    assert grown.lend() == [{"a": 1}]
+
+
+def test_a_longer_list_says_what_it_extends_until_that_is_settled() -> None:
+    first, second = _lists([{"a": 1}], [{"a": 1}, {"b": 2}])
+    assert (first.base, first.keep) == (None, 0)
+    assert (second.base, second.keep) == (first, 1)
+    second.settle()
+    assert (second.base, second.keep) == (None, 1)
+
+
+@pytest.mark.parametrize("name", ["$", "$ref", "$tuple"])
+def test_a_field_that_looks_like_a_tag_is_no_history(name: str) -> None:
+    fields = {name: [{"a": 1}]}
+    assert Captures(TYPES).capture(fields, "s") == (encode(fields, TYPES), {})

@@ -52,3 +52,10 @@ def test_of_nothing_and_outside() -> None:
     with pytest.raises(IndexError):
         merkle.proof(DIGESTS[:3], 3)
     assert not merkle.verify(DIGESTS[0], 3, 3, [], root(3))
+
+
+def test_a_number_at_or_beyond_the_count_is_in_no_tree() -> None:
+    root = merkle.leaf(DIGESTS[0]).hex()
+    assert merkle.verify(DIGESTS[0], 0, 1, [], root)
+    assert not merkle.verify(DIGESTS[0], 1, 1, [], root)
+    assert not merkle.verify(DIGESTS[0], -1, 1, [], root)

@@ -38,8 +38,9 @@ def test_a_known_run_id() -> None:
 @pytest.mark.parametrize("text", NO_RUN_IDS)
 def test_what_is_no_run_id(text: str) -> None:
     assert not runids.is_run_id(text)
-    with pytest.raises(FormatError):
+    with pytest.raises(FormatError) as caught:
         runids.milliseconds(text)
+    assert caught.value.code == "runid.syntax"
 
 
 @pytest.mark.parametrize(("ms", "random"), [(-1, bytes(10)), (2**48, bytes(10)), (0, bytes(9))])

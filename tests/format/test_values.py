@@ -104,6 +104,42 @@ def test_plain_reading_never_fails(value: Any) -> None:
     decode(encode(value, TYPES))
 
 
+@pytest.mark.parametrize(
+    ("tree", "read"),
+    [
+        ({"$obj": {"type": "m:Colour", "how": "enum", "data": "RED"}}, "Colour.RED"),
+        ({"$obj": {"type": "m:Mask", "how": "enum", "data": [{"$int": "3"}]}}, 3),
+        ({"$obj": {"type": "m:Pair", "how": "namedtuple", "data": [1, {"$tuple": [2]}]}}, [1, (2,)]),
+        ({"$obj": {"type": "m:Item", "how": "dataclass", "data": {"a": {"$tuple": []}}}}, {"a": ()}),
+        (
+            {
+                "$obj": {
+                    "type": "m:M",
+                    "how": "model",
+                    "data": {"fields": {"a": {"$tuple": []}}, "set": ["a"]},
+                }
+            },
+            {"a": ()},
+        ),
+        (
+            {
+                "$obj": {
+                    "type": "m:M",
+                    "how": "model",
+                    "data": {"fields": {"a": 1}, "set": [], "extra": {"b": {"$tuple": [1]}}},
+                }
+            },
+            {"a": 1, "b": (1,)},
+        ),
+        ({"$error": {"type": "KeyError", "args": {"$tuple": [1]}}}, {"type": "KeyError", "args": (1,)}),
+        ({"$of_later": {"$tuple": [1]}}, {"$of_later": {"$tuple": [1]}}),
+    ],
+)
+def test_plain_reading_gives_data_for_what_is_not_declared(tree: Any, read: Any) -> None:
+    assert decode([tree]) == [read]
+    assert decode({"a": tree}) == {"a": read}
+
+
 @STEADY
 @given(trees)
 def test_plain_reading_of_any_json_never_fails(tree: Any) -> None:
