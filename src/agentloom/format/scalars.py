@@ -15,7 +15,7 @@ from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from agentloom.format.canonical import Tree
@@ -126,6 +126,10 @@ def unpack_bytes(payload: Any) -> bytes:
 def _pack_timezone(zone: tzinfo | None, moment: datetime | None) -> dict[str, Tree]:
     if zone is None:
         return {}
+    if _is_of_pydantic(
+        zone
+    ):  # what it reads from "...Z" or "+02:00": an offset, and comes back as Python's own
+        zone = timezone(cast("timedelta", zone.utcoffset(None)))
     if type(zone) is timezone:
         offset = zone.utcoffset(moment)
         fields: dict[str, Tree] = {"offset": _pack_timedelta_list(offset)}
@@ -138,6 +142,11 @@ def _pack_timezone(zone: tzinfo | None, moment: datetime | None) -> dict[str, Tr
     raise ValueError(
         f"the time zone is a {type(zone).__qualname__}; use zoneinfo.ZoneInfo or datetime.timezone"
     )
+
+
+def _is_of_pydantic(zone: tzinfo) -> bool:
+    core = sys.modules.get("pydantic_core")
+    return core is not None and type(zone) is getattr(core, "TzInfo", None)
 
 
 def _unpack_timezone(payload: dict[str, Any]) -> tzinfo | None:
