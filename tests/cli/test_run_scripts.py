@@ -134,6 +134,19 @@ def test_a_script_that_only_defines_an_agent_is_told_how_to_run_it(scripts: Scri
     assert "next: it takes (word: str); give them after --" in wrong.err
 
 
+@pytest.mark.parametrize("given", ["It is broken", "input=It is broken"])
+def test_a_workflow_takes_its_input_by_place_or_by_name(scripts: Scripts, given: str) -> None:
+    scripts.write(
+        """
+        from agentloom import Workflow
+
+        graph = Workflow("loud").step("shout", fn=lambda state: state.input.upper())
+        """,
+        "flow.py",
+    )
+    assert scripts.call("run", "flow.py:graph", "--", given).out == "IT IS BROKEN\n"
+
+
 def test_a_failed_script_is_shown_with_its_error(scripts: Scripts) -> None:
     scripts.run("raise KeyError('x')")
     assert "error  KeyError: 'x'" in scripts.call("show", "last").out

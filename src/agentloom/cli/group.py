@@ -60,7 +60,8 @@ class _Group(click.Group):
     cls=_Group,
     commands=_LazyCommands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="A run is named by its id, a unique prefix of it, 'last', a tag, or a file. First steps: agentloom demo",
+    epilog="A run is named by its id, four characters of its start or end, 'last', a tag, or a file. "
+    "First steps: agentloom demo",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="agentloom", message="%(prog)s %(version)s")
 @common_options

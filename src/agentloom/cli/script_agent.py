@@ -140,6 +140,8 @@ def _arguments(given: list[str], agent: Any) -> tuple[list[Any], dict[str, Any]]
 
 def _parameters(agent: Any) -> set[str]:
     function = getattr(getattr(agent, "function", None), "function", None)
+    if function is None:
+        return set(_WORKFLOW.parameters)
     code = getattr(function, "__code__", None)
     if code is None:
         return set()
