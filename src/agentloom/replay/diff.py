@@ -278,7 +278,9 @@ class _Comparer:
 
     def _outcomes(self, a: RecordedCall, b: RecordedCall) -> Comparison | None:
         """Differences of two outcomes (or of their chunks) that are not noise; None where there are none."""
-        if not (a.chunks or b.chunks) and same_tree(self.here.outcome(a), self.there.outcome(b), ordered=True):
+        if not (a.chunks or b.chunks) and same_tree(
+            self.here.outcome(a), self.there.outcome(b), ordered=True
+        ):
             return None  # most of them; looking into texts would cost far more
         then, now = self._answer(self.here, a), self._answer(self.there, b)
         if a.type in ("now", "uuid") and a.status == b.status == "ok":

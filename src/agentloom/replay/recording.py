@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
 from agentloom.format.journal import Entry, Journal
 from agentloom.format.values import Tree
+from agentloom.runtime.calls import Status
 from agentloom.runtime.changes import read_rule
 from agentloom.runtime.profiles import Profile, get
 
@@ -44,7 +45,7 @@ class RecordedCall:
     effect: str | None
     attempt: int
     seq: int
-    status: str | None = None
+    status: Status | None = None
     value: str | None = None
     usage: dict[str, Tree] | None = None
     dur: int | None = None

@@ -268,8 +268,8 @@ class ReplaySource:
         found = shuffle.finding()
         if found is not None:
             raise self._failed(found)
-        return Arrival(
-            "outcome", call, cast(Status, recorded.status), vt=self._vt, recorded=True, usage=recorded.usage,
+        return Arrival.of_record(
+            "outcome", call, recorded.status or "ok", vt=self._vt, usage=recorded.usage,
             tree=self._payload(lambda: self.recording.outcome(recorded)), dur=recorded.dur,
         )  # fmt: skip
 
@@ -308,9 +308,9 @@ class ReplaySource:
             return self._deliver_awaited(step)
         if step.kind == "timer":
             self._check_timer(step, timer)
-            return self._passed(step, Arrival("timer", vt=step.vt, recorded=True))
+            return self._passed(step, Arrival.of_record("timer", vt=step.vt))
         if step.kind in ("cancel", "turn"):
-            return self._passed(step, Arrival(step.kind, vt=step.vt, recorded=True))
+            return self._passed(step, Arrival.of_record(step.kind, vt=step.vt))
         raise self._not_done(step)
 
     def _deliver_awaited(self, step: Step) -> Arrival:
@@ -326,12 +326,12 @@ class ReplaySource:
         recorded = cast(RecordedCall, step.call)
         if step.kind == "chunk":
             tree = self._payload(lambda: self.recording.chunk(step))
-            arrival = Arrival("chunk", call, tree=tree, recorded=True, vt=step.vt, offset=step.offset)
+            arrival = Arrival.of_record("chunk", call, tree=tree, vt=step.vt, offset=step.offset)
         else:
             tree, plain = self._payload(lambda: self.recording.result(recorded))
-            arrival = Arrival(
-                "outcome", call, cast(Status, recorded.status), tree=tree, recorded=True, plain=plain, vt=step.vt,
-                usage=recorded.usage, dur=recorded.dur,
+            arrival = Arrival.of_record(
+                "outcome", call, recorded.status or "ok", tree=tree, plain=plain, vt=step.vt, usage=recorded.usage,
+                dur=recorded.dur,
             )  # fmt: skip
         return self._passed(step, arrival)
 

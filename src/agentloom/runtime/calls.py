@@ -16,6 +16,8 @@ from agentloom.runtime.profiles import Profile
 
 __all__ = ["Arrival", "Call", "CallSpec", "Status"]
 
+_NOTHING: Mapping[str, Grown] = {}
+
 Status = Literal["ok", "error", "cancelled", "closed"]
 """How a call ended: with a value, with an exception, cancelled by the agent, or a stream that the agent left early."""
 
@@ -41,7 +43,7 @@ class CallSpec:
     change: Change | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(init=False, eq=False)  # with an __init__ of its own: of its many members most are seldom set
 class Call:
     """One host call of a run, as its request entry says.
 
@@ -69,8 +71,32 @@ class Call:
     usage: dict[str, Tree] | None = None
     waiting: bool = False
     sink: object = field(default=None, repr=False)
-    grown: dict[str, Grown] = field(default_factory=dict[str, Grown], repr=False)
+    grown: Mapping[str, Grown] = field(repr=False, kw_only=True)
     rule: Profile | None = field(default=None, repr=False)
+
+    def __init__(
+        self,
+        spec: CallSpec,
+        id: str,
+        path: str,
+        index: int,
+        src: str,
+        key: str,
+        tree: dict[str, Tree],
+        key_tree: dict[str, Tree],
+        noted: dict[str, Tree],
+        grown: Mapping[str, Grown] = _NOTHING,
+    ) -> None:
+        self.spec = spec
+        self.id = id
+        self.path = path
+        self.index = index
+        self.src = src
+        self.key = key
+        self.tree = tree
+        self.key_tree = key_tree
+        self.noted = noted
+        self.grown = grown
 
     @property
     def type(self) -> str:
@@ -88,7 +114,7 @@ class Call:
         return self.spec.profile if self.rule is None else self.rule.name
 
 
-@dataclass(slots=True)
+@dataclass(init=False)
 class Arrival:
     """One event that an outcome source hands to the engine, to be written and delivered to the agent.
 
@@ -114,3 +140,46 @@ class Arrival:
     vt: int = 0
     dur: int | None = None
     offset: int = 0
+
+    def __init__(
+        self,
+        kind: Literal["outcome", "chunk", "timer", "cancel", "turn"],
+        call: Call | None = None,
+        status: Status = "ok",
+        *,
+        value: object = None,
+        error: BaseException | None = None,
+        vt: int = 0,
+        dur: int | None = None,
+        offset: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.call = call
+        self.status = status
+        self.value = value
+        self.error = error
+        self.vt = vt
+        self.dur = dur
+        self.offset = offset
+
+    @classmethod
+    def of_record(
+        cls,
+        kind: Literal["outcome", "chunk", "timer", "cancel", "turn"],
+        call: Call | None = None,
+        status: Status = "ok",
+        *,
+        tree: Tree = None,
+        plain: bool = False,
+        vt: int,
+        usage: dict[str, Tree] | None = None,
+        dur: int | None = None,
+        offset: int = 0,
+    ) -> Arrival:
+        """What a replay source hands over: an event as it was recorded."""
+        arrival = cls(kind, call, status, vt=vt, dur=dur, offset=offset)
+        arrival.recorded = True
+        arrival.tree = tree
+        arrival.plain = plain
+        arrival.usage = usage
+        return arrival

@@ -20,7 +20,7 @@ from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.changes import in_effect
 from agentloom.runtime.ledger import Ledger
 from agentloom.runtime.places import Places
-from agentloom.runtime.profiles import parts_of, split
+from agentloom.runtime.profiles import Profile, all_key, parts_of, split
 from agentloom.runtime.scope import Scope
 from agentloom.runtime.source import OutcomeSource
 
@@ -86,47 +86,66 @@ class Engine:
         rule = in_effect(spec.profile, spec.change)
         if self.source.recorded_rule is not None:
             rule = self.source.recorded_rule(scope.peek, spec, rule)
+        if all_key(rule, spec.request):
+            tree, grown = self._capture(spec.request, spec)
+            key_tree, compared = tree, grown
+            noted: dict[str, Tree] = {}
+        else:
+            tree, grown, key_tree, noted, compared = self._sorted(rule, spec)
+        call_id = scope.next_call()
+        src = spec.src or self.places.caller()
+        key = self._keys.key(rule.name, spec.type, spec.name, key_tree, compared)
+        call = Call(
+            spec,
+            call_id,
+            scope.path,
+            self.calls + 1,
+            scope.src if src == "?" else src,
+            key,
+            tree,
+            key_tree,
+            noted,
+            grown,
+        )
+        if scope.parent is not None:
+            call.parent = scope.parent
+        if "~" in call_id:
+            call.attempt = int(call_id.rpartition("~")[2])
+        if rule.rule is not None:
+            call.rule = rule
+        self._torn = True
+        self.calls += 1
+        try:
+            self.ledger.request(call)
+            self.source.begin(call)
+            if grown:
+                for history in grown.values():
+                    history.settle()
+        except (ControlFlow, StoreFailed) as failure:
+            self.fail(failure)
+        self._torn = False
+        return call
+
+    def _sorted(
+        self, rule: Profile, spec: CallSpec
+    ) -> tuple[dict[str, Tree], dict[str, Grown], dict[str, Tree], dict[str, Tree], dict[str, Grown]]:
+        """The tree of a request whose fields are of several roles, its histories; then its load-bearing and its noted
+        fields, and those histories that are load-bearing as they are."""
         parts = split(rule, spec.request)
         kept = parts.key  # values from the split: secrets inside them (headers, addresses) are gone
         if parts.noted:
             both = parts.key | parts.noted
             kept = {name: both[name] for name in spec.request if name in both}
         tree, grown = self._capture(kept, spec)
-        noted = {name: tree[name] for name in parts.noted}
-        key_tree = {name: tree[name] for name in parts.key} if noted else tree
-        compared = grown
-        if not rule.whole:
-            for one in grown.values():
-                one.check()
-            key_tree, noted = parts_of(rule, tree, "key"), parts_of(rule, tree, "noted")
-            compared = {name: one for name, one in grown.items() if key_tree.get(name) is one.items}
-        call_id = scope.next_call()
-        call = Call(
-            spec=spec,
-            id=call_id,
-            path=scope.path,
-            index=self.calls + 1,
-            src=spec.src or self._place(scope),
-            key=self._keys.key(rule.name, spec.type, spec.name, key_tree, compared),
-            tree=tree,
-            key_tree=key_tree,
-            noted=noted,
-            parent=scope.parent,
-            attempt=int(call_id.rpartition("~")[2]) if "~" in call_id else 1,
-            grown=grown,
-            rule=None if rule.rule is None else rule,
-        )
-        self._torn = True
-        self.calls += 1
-        try:
-            self.ledger.request(call)
-            self.source.begin(call)
-            for history in grown.values():
-                history.settle()
-        except (ControlFlow, StoreFailed) as failure:
-            self.fail(failure)
-        self._torn = False
-        return call
+        if rule.whole:
+            noted = {name: tree[name] for name in parts.noted}
+            key_tree = {name: tree[name] for name in parts.key} if noted else tree
+            return tree, grown, key_tree, noted, grown
+        for one in grown.values():
+            one.check()
+        key_tree, noted = parts_of(rule, tree, "key"), parts_of(rule, tree, "noted")
+        compared = {name: one for name, one in grown.items() if key_tree.get(name) is one.items}
+        return tree, grown, key_tree, noted, compared
 
     def state(
         self,
@@ -180,15 +199,16 @@ class Engine:
     def deliver(self, arrival: Arrival) -> Delivery:
         """Write one event and turn it into what the agent gets. Stops where a failure is kept."""
         self.guard()
-        self.vt = max(self.vt, arrival.vt)
+        if arrival.vt > self.vt:
+            self.vt = arrival.vt
         self._torn = True
         self.deliveries += 1
         try:
-            if arrival.kind in ("timer", "cancel", "turn"):
-                self.ledger.event(arrival.kind, self.deliveries, self.vt)
-                self._torn = False
-                return Delivery(None, arrival.kind)
-            return self._deliver_call(arrival)
+            if arrival.kind == "outcome" or arrival.kind == "chunk":
+                return self._deliver_call(arrival)
+            self.ledger.event(arrival.kind, self.deliveries, self.vt)
+            self._torn = False
+            return Delivery(None, arrival.kind)
         except StoreFailed as failure:
             self.fail(failure)
 
@@ -305,7 +325,8 @@ class Engine:
         ``NotSupported`` after the end, and in a thread that is not the run's: what it does has no place in the
         recorded order.
         """
-        self.stop()
+        if self._torn or self.failure is not None:
+            self.stop()
         if self._ended:
             raise NotSupported(
                 "a host call was made after the run had ended",

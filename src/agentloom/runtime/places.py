@@ -31,7 +31,9 @@ _EDGES = {
 # Some steps of Python tell audit hooks, of which a process that has replayed has one: reading ``frame.f_code`` and
 # ``id()`` cost a microsecond there. So frames of this package are known by their globals, and objects by this hash.
 _identity: Callable[[object], int] = object.__hash__
-_own: dict[int, dict[str, Any]] = {}  # globals of modules of this package that hold no edge, by their identity
+_own: dict[
+    int, dict[str, Any]
+] = {}  # globals of modules of this package that hold no edge, by their identity
 
 
 def _is_own(names: dict[str, Any]) -> bool:

@@ -22,6 +22,7 @@ from agentloom.runtime.fieldrules import MISSING, Node, Role, part, with_secrets
 __all__ = [
     "Profile",
     "Split",
+    "all_key",
     "get",
     "is_secret_header",
     "parts_of",
@@ -45,6 +46,7 @@ _SECRET_HEADER = re.compile(
     r"|session([-_]?id)?)$",
     re.IGNORECASE,
 )
+_REMEMBERED = 64  # sets of names, of each profile
 _OPEN_HEADERS = frozenset(["idempotency-key", "x-idempotency-key"])
 
 
@@ -72,6 +74,10 @@ class Profile:
     places: Node | None = None
     base: Profile | None = None
     rule: dict[str, Tree] | None = None
+    all_key: set[tuple[str, ...]] = field(
+        init=False, compare=False, repr=False, default_factory=set[tuple[str, ...]]
+    )
+    """Names of fields of which it was found out that all are load-bearing (``all_key``)."""
 
     @property
     def family(self) -> str:
@@ -295,6 +301,23 @@ def get(name: str) -> Profile:
             profile=name,
         )
     return profile
+
+
+def all_key(profile: Profile, request: Mapping[str, Any]) -> bool:
+    """Whether each field of a request is load-bearing and known, with nothing to be taken out of it: then its split is
+    all of it."""
+    names = tuple(request)
+    return names in profile.all_key or _remember(profile, names)
+
+
+def _remember(profile: Profile, names: tuple[str, ...]) -> bool:
+    for name in names:
+        known = profile.key is None or name in profile.key
+        if profile.role(name) != "key" or not known or name in profile.scrub or not profile.whole:
+            return False
+    if len(profile.all_key) < _REMEMBERED:
+        profile.all_key.add(names)
+    return True
 
 
 def split(profile: Profile, request: Mapping[str, Any]) -> Split:

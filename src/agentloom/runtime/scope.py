@@ -171,7 +171,8 @@ def _leave() -> None:
 
 
 def _left(work: Callable[[], T]) -> T:
-    _leave()
+    _scope.set(None)
+    mark(_HOST_WORK)
     return work()
 
 

@@ -7,7 +7,7 @@ asks here whose doing it was. The mark is a context variable, so it follows task
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -37,9 +37,8 @@ def doing(work: Work) -> Generator[Work]:
         _work.reset(token)
 
 
-def mark(work: Work) -> None:
-    """Mark all that runs in the current context from now on as host work."""
-    _work.set(work)
+mark: Callable[[Work], object] = _work.set
+"""Marks all that runs in the current context from now on as host work."""
 
 
 def under_way() -> Work | None:
