@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.adapters.models_anthropic_answer import Reader, answer
-from agentloom.adapters.models_anthropic_parts import Refused, content_of, parts_of
+from agentloom.adapters.models_anthropic_parts import Refused, check_form, content_of, parts_of
 from agentloom.adapters.models_openai import LOCAL_FIELDS
 from agentloom.errors import ModelError
 
@@ -65,6 +65,7 @@ _UNKNOWN_THERE = frozenset(
 def body(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:  # noqa: ARG001 - as OpenAI's
     """The request's body without ``stream``. ModelError (``bad_request``) for what Anthropic has no word for."""
     try:
+        check_form(request.get("messages") or [])
         return _body(request, route)
     except Refused as refused:
         reason = str(refused)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-__all__ = ["Refused", "content_of", "parts_of"]
+__all__ = ["Refused", "check_form", "content_of", "parts_of"]
 
 
 class Refused(Exception):
@@ -13,6 +13,21 @@ class Refused(Exception):
 
     def __init__(self, place: str, why: str) -> None:
         super().__init__(f"{place}: {why}")
+
+
+def check_form(messages: object) -> None:
+    """Refused for messages that are no mappings, or hold parts that are none: nothing could be translated."""
+    if not isinstance(messages, list | tuple):
+        raise Refused("messages", f"they must be a list, not {type(messages).__name__}")
+    for number, message in enumerate(cast("list[object]", messages)):
+        if not isinstance(message, Mapping):
+            raise Refused(f"messages[{number}]", f"it must be a mapping, not {type(message).__name__}")
+        content = cast("Mapping[str, object]", message).get("content")
+        for place, part in enumerate(cast("list[object]", content) if isinstance(content, list) else []):
+            if not isinstance(part, Mapping):
+                raise Refused(
+                    f"messages[{number}].content[{place}]", f"it must be a mapping, not {type(part).__name__}"
+                )
 
 
 def content_of(content: object, place: str) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from agentloom.adapters.models_anthropic_parts import Refused
+from agentloom.adapters.models_anthropic_parts import Refused, check_form
 from agentloom.adapters.models_bedrock_answer import Reader, whole
 from agentloom.adapters.models_bedrock_errors import failure
 from agentloom.adapters.models_bedrock_parts import conversation
@@ -72,6 +72,7 @@ _OWN = frozenset(
 def body(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:  # noqa: ARG001 - it's the address
     """The request's body. ModelError (``bad_request``) for what Bedrock has no word for."""
     try:
+        check_form(request.get("messages") or [])
         return _body(request)
     except Refused as refused:
         reason = str(refused)

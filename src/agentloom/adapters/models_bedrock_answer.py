@@ -100,10 +100,10 @@ class Reader:
 
     def block(self, index: int, block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The deltas of a whole content block."""
-        kind = next(iter(block), "")
-        if kind == "text" and len(block) == 1:
-            yield from self._piece(index, block)
-        elif kind == "toolUse" and len(block) == 1:
+        kind = next((name for name in block if name != "type"), "")  # servers of the like say a type too
+        if kind == "text" and set(block) <= {"type", "text"}:
+            yield from self._piece(index, {"text": block["text"]})
+        elif kind == "toolUse" and set(block) <= {"type", "toolUse"}:
             use = dict(block["toolUse"])
             text = json.dumps(use.pop("input", {}), ensure_ascii=False)
             yield from self._begin(index, {"toolUse": use})

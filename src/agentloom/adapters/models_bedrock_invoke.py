@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from urllib.parse import quote
 from agentloom.adapters import models_anthropic
 from agentloom.adapters.models_bedrock import decoder, failure, request_id, signed
 from agentloom.adapters.models_bedrock_errors import failed
+from agentloom.errors import ModelError
 
 if TYPE_CHECKING:
     from agentloom.adapters.models_route import Route
@@ -27,6 +29,15 @@ _VERSION = "bedrock-2023-05-31"
 
 def body(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:
     """The request's body. ModelError (``bad_request``) for what Anthropic has no word for."""
+    vendor = re.fullmatch(r"(?:[a-z-]+\.)?([a-z0-9]+)\.[^/]+", route.model)
+    if vendor and vendor[1] != "anthropic":  # an ARN may name a profile, which does not say whose model it is
+        raise ModelError(
+            "bad_request",
+            f"bedrock {route.model}: api='invoke' speaks Anthropic's form, which models of {vendor[1]} do not know",
+            provider=route.provider,
+            model=route.model,
+            hint="leave out api=: Converse has one form for all models",
+        )
     sent = models_anthropic.body(request, route, stream=stream)
     del sent["model"]  # it is in the address
     return {"anthropic_version": _VERSION, **sent}

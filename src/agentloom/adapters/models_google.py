@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from agentloom.adapters.models_anthropic_parts import Refused
+from agentloom.adapters.models_anthropic_parts import Refused, check_form
 from agentloom.adapters.models_google_answer import Reader, whole
 from agentloom.adapters.models_google_errors import failure
 from agentloom.adapters.models_google_parts import conversation
@@ -82,6 +82,7 @@ _BY_BUDGET = re.compile(r"gemini-[12]\.")
 def body(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:  # noqa: ARG001 - it's the address
     """The request's body. ModelError (``bad_request``) for what Google has no word for."""
     try:
+        check_form(request.get("messages") or [])
         return _body(request, route)
     except Refused as refused:
         reason = str(refused)

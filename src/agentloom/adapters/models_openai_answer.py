@@ -127,8 +127,16 @@ class Reader:
                 if self._part == "message" or not ids or (name is not None and name not in ids):
                     ids.append(name)
                 index = ids.index(name) if self._part == "delta" and name in ids else len(ids) - 1
-            numbered.append({**call, "index": index})
+            numbered.append({**call, **_with_arguments(call), "index": index})
         return numbered
+
+
+def _with_arguments(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The function of a call whose arguments the server left out, as some do where there are none."""
+    function: Mapping[str, Any] | None = call.get("function")
+    if not function or function.get("arguments") is not None:
+        return {}
+    return {"function": {**function, "arguments": ""}}
 
 
 def _finish(choice: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from agentloom.adapters.models_anthropic_parts import Refused
+from agentloom.adapters.models_anthropic_parts import Refused, check_form
 from agentloom.adapters.models_openai import LOCAL_FIELDS
 from agentloom.adapters.models_responses_answer import Reader, answer
 from agentloom.adapters.models_responses_input import items_of
@@ -59,6 +59,7 @@ _UNKNOWN_THERE = frozenset(
 def body(request: Mapping[str, Any], route: Route, *, stream: bool) -> dict[str, Any]:
     """The request's body without ``stream``. ModelError (``bad_request``) for what the API has no word for."""
     try:
+        check_form(request.get("messages") or [])
         return _body(request, route, stream=stream)
     except Refused as refused:
         reason = str(refused)
