@@ -109,7 +109,8 @@ def _chat(said: Said, events: list[dict[str, Any]]) -> None:
             if choice.get("index"):
                 continue
             said.finished = said.finished or bool(choice.get("finish_reason"))
-            part = choice.get("delta") or choice.get("message") or {}
+            names = ("delta", "message") if "chunk" in str(event.get("object")) else ("message", "delta")
+            part = next((choice[name] for name in names if choice.get(name)), {})
             content = part.get("content")
             if isinstance(content, list):
                 content = "".join(one.get("text") or "" for one in content if one.get("type") == "text")
@@ -198,6 +199,8 @@ def _converse(said: Said, events: list[dict[str, Any]]) -> None:
     for event in events:
         for part in (((event.get("output") or {}).get("message")) or {}).get("content") or []:
             said.text += part.get("text") or ""
+            for cited in (part.get("citationsContent") or {}).get("content") or []:
+                said.text += cited.get("text") or ""
             if "toolUse" in part:
                 said.calls.append((part["toolUse"]["name"], part["toolUse"].get("input")))
         start, delta = event.get("contentBlockStart") or {}, event.get("contentBlockDelta") or {}

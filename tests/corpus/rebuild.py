@@ -239,11 +239,15 @@ def _choice(choice: Body) -> Body:
 
 
 def _native(read: Callable[[Exchange, Body], tuple[str, Body, str]], one: Exchange, body: Body) -> Call:
+    if one.path and one.path.endswith(":streamGenerateContent") and dict(one.query).get("alt") != "sse":
+        raise Unsaid("a stream asked for as one JSON array, not as server-sent events")
     name, made, tail = read(one, body)
     return Call(name, made, tail)
 
 
 def _invoke(one: Exchange, body: Body) -> Call:
+    if "messages" not in body or not re.search(r"anthropic|arn(:|%3A)", one.path or "anthropic"):
+        raise Unsaid("InvokeModel of a model that does not speak Anthropic's form")
     call = _native(invoke, one, body)
     turns = [
         _turns(turn) if "content" in turn and turn["role"] != "system" else [turn] for turn in call.messages
@@ -279,6 +283,8 @@ def normal(body: Any, api: str) -> Any:
     if api in ("messages", "invoke"):
         said["messages"] = [_in_blocks(message) for message in said.get("messages") or []]
         said["system"] = _blocks(said.get("system"))
+        if said.get("tools") == []:
+            del said["tools"]
     if api == "responses":
         if said.get("tools") == []:
             del said["tools"]

@@ -48,7 +48,8 @@ def google(one: Exchange, body: Body) -> tuple[str, Body, str]:
 
 def _system(body: Body) -> Iterator[Body]:
     said = body.pop("systemInstruction", None)
-    for part in (said or {}).get("parts") or []:
+    parts = (said or {}).get("parts") or []
+    for part in parts if isinstance(parts, list) else [parts]:
         yield {"role": "system", "content": part["text"] if set(part) == {"text"} else [part]}
 
 
@@ -114,6 +115,8 @@ def _model_turn(parts: list[Body], number: int) -> Body:
 
 def _response(said: Body, call: str) -> Body:
     response = said["response"]
+    if "parts" in said:  # media beside the result
+        return {"role": "tool", "tool_call_id": call, "content": [{"functionResponse": said}]}
     text = response.get("output") if set(response) == {"output"} else None
     return {
         "role": "tool",
@@ -232,9 +235,13 @@ def _bedrock_part(block: Body) -> Body:
 
 
 def normal_google(body: Mapping[str, Any]) -> Body:
-    """A request's body without what Google fills in: whose the first content is; a system instruction has no role."""
+    """A request's body without what Google fills in: whose the first content is; a system instruction has no
+    role, and says nothing when it is empty."""
     said = dict(body)
     said["contents"] = [{"role": "user", **content} for content in said.get("contents") or []]
     if isinstance(said.get("systemInstruction"), dict):
-        said["systemInstruction"] = {k: v for k, v in said["systemInstruction"].items() if k != "role"}
+        given = said.pop("systemInstruction").get("parts") or []
+        parts = given if isinstance(given, list) else [given]  # a list of one may be written without its list
+        if any(part != {"text": ""} for part in parts):
+            said["systemInstruction"] = {"parts": parts}
     return said

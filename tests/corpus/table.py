@@ -183,7 +183,8 @@ def _read(one: Exchange, api: str, output: Mapping[str, Any]) -> str:
     if answer is None:
         return f"gave {_told(output)}"
     calls = [
-        (call["function"]["name"], _parsed(call["function"]["arguments"])) for call in _functions(answer)
+        (call["function"]["name"], _parsed(call["function"].get("arguments") or ""))
+        for call in _functions(answer)
     ]
     if (answer["content"] or "") != said.text:
         return f"text {answer['content']!r:.60} is not {said.text!r:.60}"
