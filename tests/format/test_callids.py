@@ -77,5 +77,12 @@ def test_what_is_no_call_id(text: str) -> None:
 
 
 def test_an_empty_name_is_refused() -> None:
-    with pytest.raises(FormatError):
+    with pytest.raises(FormatError) as caught:
         callids.escape("")
+    assert caught.value.code == "callid.syntax"
+
+
+def test_a_name_with_half_a_surrogate_pair_reads_back() -> None:
+    """Names come from outside: what Python reads from a file system may hold one."""
+    assert callids.escape("a\udc80") == "a%ED%B2%80"
+    assert callids.unescape("a%ED%B2%80") == "a\udc80"

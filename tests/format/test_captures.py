@@ -183,3 +183,7 @@ def test_a_longer_list_says_what_it_extends_until_that_is_settled() -> None:
 def test_a_field_that_looks_like_a_tag_is_no_history(name: str) -> None:
     fields = {name: [{"a": 1}]}
     assert Captures(TYPES).capture(fields, "s") == (encode(fields, TYPES), {})
+
+
+def test_without_a_series_there_are_no_histories() -> None:
+    assert Captures(TYPES).capture({"messages": [{"a": 1}]}, None) == ({"messages": [{"a": 1}]}, {})

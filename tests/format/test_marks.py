@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from agentloom.format.marks import Marks, mark
 
 
@@ -35,3 +37,27 @@ def test_a_list_begins_with_itself_until_an_item_is_edited() -> None:
     assert marks.begin([*items, "more"])
     items[3]["n"] = True
     assert not marks.begin([*items, "more"])
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_a_list_that_grows_item_by_item_knows_every_item(size: int) -> None:
+    """Past the number of pieces that are marked again as one, several times, with small parts and with large."""
+    items: list[Any] = [{"n": 0, "text": "x" * size}]
+    marks = Marks(items)
+    for number in range(1, 40):
+        items.append({"n": number, "text": "x" * size})
+        marks.extend(items)
+        assert marks.begin(items)
+        assert marks.begin([*items, "more"])
+        assert not marks.begin(items[:-1])
+        for at in range(number + 1):
+            assert not marks.begin([*items[:at], {**items[at], "n": -1}, *items[at + 1 :]]), (number, at)
+
+
+def test_a_list_of_many_turns_is_kept_in_few_parts() -> None:
+    items: list[Any] = ["x"]
+    marks = Marks(items)
+    for number in range(500):
+        items.append(str(number))
+        marks.extend(items)
+        assert len(marks._parts) <= 13

@@ -73,3 +73,33 @@ def test_entries_that_name_a_text(wide: int, monkeypatch: pytest.MonkeyPatch) ->
     ]
     assert found == [("request", "root/a#7"), ("outcome", "root/a#7")]
     assert list(entries_naming(file.read, 0, file.size, "root/a")) == []
+
+
+@pytest.mark.parametrize("wide", [4, 5, 7, 64])
+@pytest.mark.parametrize(
+    "data", [b"abab..abab", b"ab", b".ab", b"aabab", b"...aba", b"", b"a", b"ababab" * 5]
+)
+def test_every_place_is_found_once_across_the_edges_of_windows(
+    data: bytes, wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeking, "_WIDE", wide)
+    for sought in (b"ab", b"aba", b"a"):
+        for start in range(len(data) + 1):
+            there = [at for at in range(start, len(data)) if data.startswith(sought, at)]
+            assert list(seeking._places(File(data).read, start, len(data), sought)) == there, (sought, start)
+
+
+def test_a_search_reads_no_further_than_it_may() -> None:
+    file = File(b"ab.ab.ab")
+    assert list(seeking._places(file.read, 0, 5, b"ab")) == [0, 3]
+    assert file.count == 5
+
+
+@pytest.mark.parametrize("length", [0, 1, 1023, 1024, 1025, (1 << 16) + 1024, (1 << 16) + 1025])
+def test_the_start_of_a_line_is_found_however_long_it_is(length: int) -> None:
+    data = b"first\n" + b"x" * length + b"y\n"
+    read = File(data).read
+    assert seeking._line_start(read, 6 + length, 0) == 6
+    assert seeking._line_start(read, 6 + length, 6) == 6
+    assert seeking._line_start(read, 3, 0) == 0
+    assert seeking._whole_line(read, 6) == b"x" * length + b"y"
