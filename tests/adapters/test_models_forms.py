@@ -65,17 +65,20 @@ def test_invoke_is_for_models_of_anthropic(name: str) -> None:
 @pytest.mark.parametrize("function", [{"name": "now"}, {"name": "now", "arguments": None}])
 def test_a_call_without_arguments_has_empty_ones(function: dict[str, Any]) -> None:
     call = {"id": "c", "type": "function", "function": function}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    body = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+    message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [call]}
+    body: dict[str, Any] = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
     with Player(answers("/v1/chat/completions", body)) as player:
         found = ask("openai:m", HELLO, player.base_url("/chat/completions"))
     assert found["tool_calls"][0]["function"] == {"name": "now", "arguments": ""}
 
 
 def test_converse_blocks_that_name_their_type_are_read() -> None:
-    use = {"toolUseId": "t", "name": "now", "input": {}}
-    blocks = [{"type": "text", "text": "hi"}, {"type": "tool_use", "toolUse": use}]
-    body = {"output": {"message": {"role": "assistant", "content": blocks}}, "stopReason": "tool_use"}
+    use: dict[str, Any] = {"toolUseId": "t", "name": "now", "input": {}}
+    blocks: list[Any] = [{"type": "text", "text": "hi"}, {"type": "tool_use", "toolUse": use}]
+    body: dict[str, Any] = {
+        "output": {"message": {"role": "assistant", "content": blocks}},
+        "stopReason": "tool_use",
+    }
     with Player(answers("/model/m/converse", body)) as player:
         found = ask("bedrock:m", HELLO, player.base_url("/model/m/converse"))
     assert found["content"] == "hi"

@@ -110,7 +110,7 @@ def _chat(said: Said, events: list[dict[str, Any]]) -> None:
                 continue
             said.finished = said.finished or bool(choice.get("finish_reason"))
             names = ("delta", "message") if "chunk" in str(event.get("object")) else ("message", "delta")
-            part = next((choice[name] for name in names if choice.get(name)), {})
+            part: dict[str, Any] = next((choice[name] for name in names if choice.get(name)), {})
             content = part.get("content")
             if isinstance(content, list):
                 content = "".join(one.get("text") or "" for one in content if one.get("type") == "text")
