@@ -12,6 +12,21 @@ from agentloom.format.journal import Journal
 from agentloom.replay.replayer import replay
 from tests.replay.sources import ASYNC, CANCEL, CHILD, MODEL, STREAM, SYNC, SYNC_STREAM, WORKFLOW, check
 
+LOOP = """
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def search(q):
+    return q
+
+
+@agent
+def run(question):
+    for number in range(COUNT):
+        search(number)
+"""
+
 
 def _cut(trace: Trace, kind: str, number: int) -> Journal:
     """The trace as a crash would leave it: everything up to and with the n-th entry of a kind."""
@@ -29,6 +44,39 @@ def test_an_agent_that_ends_early(program: Any) -> None:
     report = program.replay(trace, ("    refund(40)\n", ""))
     check(report, "diverged", "ended early", "agent ends")
     assert "it went on with call 4 tool refund" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("line", "word"), [("return None", "returned"), ('raise ValueError("no")', "raised ValueError: no")]
+)
+def test_how_an_agent_ends_early_and_what_it_leaves_out(program: Any, line: str, word: str) -> None:
+    trace = program.record(SYNC, "q")
+    report = program.replay(trace, ("    refund(40)\n", f"    {line}\n    refund(40)\n"))
+    check(report, "diverged", "ended early", "agent ends")
+    finding = report.finding
+    assert finding is not None
+    assert finding.message == f"The agent {word} here; when recorded it went on with call 4 tool refund."
+    assert finding.call is not None
+    assert (finding.call.index, finding.call.name, finding.call.src) == (4, "refund", None)
+
+
+@pytest.mark.parametrize(
+    ("count", "rest"),
+    [
+        (2, "call 1 tool search, 2 tool search."),
+        (3, "call 1 tool search, 2 tool search, 3 tool search."),
+        (4, "call 1 tool search, 2 tool search, 3 tool search and 1 more."),
+        (6, "call 1 tool search, 2 tool search, 3 tool search and 3 more."),
+    ],
+)
+def test_calls_that_an_early_end_leaves_out_are_named_up_to_three(
+    program: Any, count: int, rest: str
+) -> None:
+    trace = program.record(LOOP.replace("COUNT", str(count)), "q")
+    report = program.replay(trace, (f"range({count})", "range(0)"))
+    check(report, "diverged", "ended early", "agent ends")
+    assert report.finding is not None
+    assert report.finding.message == f"The agent returned here; when recorded it went on with {rest}"
 
 
 def test_another_output(program: Any) -> None:
