@@ -78,3 +78,51 @@ def test_an_awaited_call_that_is_not_made(program: Any) -> None:
     trace = program.record(ASYNC, "q")
     report = program.replay(trace, ("await search(question)", "await asyncio.sleep(0.1)"))
     check(report, "diverged", "missing", "skipped")
+
+
+TWO = """
+import asyncio
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+async def search(q):
+    return q
+
+
+async def second(gate):
+    await gate.wait()
+    return await search("b")
+
+
+@agent
+async def run(question):
+    gate = asyncio.Event()
+    task = asyncio.create_task(second(gate))
+    # here
+    one = await search("a")
+    gate.set()
+    return [one, await task]
+"""
+
+
+def test_a_call_that_no_longer_waits_for_another_is_made_earlier(program: Any) -> None:
+    trace = program.record(TWO, "q")
+    report = program.replay(trace, ("# here", "gate.set()"))
+    check(report, "diverged", "reordered", "earlier")
+    finding = report.finding
+    assert finding is not None
+    assert finding.message == "Call 2 is made earlier: when recorded, something had to arrive first."
+    assert finding.last == 2
+    assert finding.call is not None
+    assert (finding.call.index, finding.call.name) == (2, "search")
+    assert finding.call.src is not None  # where it is made now
+
+
+def test_another_call_that_no_longer_waits_has_changed(program: Any) -> None:
+    trace = program.record(TWO, "q")
+    report = program.replay(trace, ("# here", "gate.set()"), ('"b"', '"x"'))
+    check(report, "diverged", "changed", "request")
+    assert report.finding is not None
+    assert report.finding.call is not None
+    assert report.finding.call.index == 2
