@@ -173,7 +173,7 @@ class BlobWriter:
         self, tree: dict[str, Tree], series: str, grown: Mapping[str, Grown], encoded: bool
     ) -> str:
         growths: list[Growth] = []
-        outline = dict(tree)  # what tells this request from others: each list by its digest
+        outline = tree.copy()  # what tells this request from others: each list by its digest
         for name, value in tree.items():
             if type(value) is list and value:
                 growth = self._histories.growth(series, name, value, grown.get(name))
@@ -183,7 +183,7 @@ class BlobWriter:
         known = content(b"request", text_of(outline) if encoded else dump(outline))
         found = self._echoes.whole.get(known)
         if found is None:
-            written = dict(tree)
+            written = tree.copy()
             for growth in growths:
                 written[growth.field] = self._added(growth)
             for name, value in tree.items():
@@ -202,9 +202,10 @@ class BlobWriter:
         items = growth.items[growth.keep :]
         size = 0
         for index, (text, known) in enumerate(growth.added):
-            self._echoes.identified(items[index], text, known)
-            items[index] = self._item(items[index], apart)
             size += len(text)
+            if len(text) >= _REF_BYTES:
+                self._echoes.identified(items[index], text, known)
+                items[index] = self._item(items[index], apart)
         if size > PART_BYTES and len(text_of(items)) > PART_BYTES:
             return {"$ref": self._wide([self._part(item) for item in growth.items])}
         return {"$list": [growth.base, growth.keep, items]} if growth.keep else items
@@ -236,7 +237,9 @@ class BlobWriter:
         if type(tree) is list:
             items: list[Tree] | None = None
             for index, item in enumerate(tree):
-                if type(item) in _DIVISIBLE and (part := self._part(item)) is not item:
+                if type(item) not in _DIVISIBLE or (type(item) is str and len(item) < SHARE_BYTES):
+                    continue
+                if (part := self._part(item)) is not item:
                     items = tree.copy() if items is None else items
                     items[index] = part
             return tree if items is None else items
@@ -248,7 +251,9 @@ class BlobWriter:
                 return {tag: self._parts(base64.b64decode(payload))}
         fields: dict[str, Tree] | None = None
         for key, item in tree.items():
-            if type(item) in _DIVISIBLE and (part := self._part(item)) is not item:
+            if type(item) not in _DIVISIBLE or (type(item) is str and len(item) < SHARE_BYTES):
+                continue
+            if (part := self._part(item)) is not item:
                 fields = tree.copy() if fields is None else fields
                 fields[key] = part
         return tree if fields is None else fields

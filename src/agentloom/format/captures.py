@@ -14,8 +14,9 @@ from agentloom.errors import NotSupported, ValueRefused
 from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types
 from agentloom.format.digests import Hash
-from agentloom.format.encoding import encode, plain_copy
+from agentloom.format.encoding import encode, plain_copy, plain_items
 from agentloom.format.marks import Marks
+from agentloom.format.small import small_copy
 
 if TYPE_CHECKING:
     from agentloom.format.histories import History
@@ -29,16 +30,23 @@ _CONTAINERS = (dict, list)
 class Grown:
     """A list of a request: its tree, and which earlier list it extends (``base``, all of its ``keep`` items).
 
-    ``items`` is shared with later lists: it is read, never changed. ``before`` and ``state`` belong to the keys,
-    ``history`` to the blobs.
+    ``items`` is shared with later lists: it is read, never changed. ``texts`` is the JSON of each item that was added,
+    where it is known. ``before`` and ``state`` belong to the keys, ``history`` to the blobs.
     """
 
-    __slots__ = ("_lent", "_shared", "base", "before", "history", "items", "keep", "marks", "state")
+    __slots__ = ("_lent", "_shared", "base", "before", "history", "items", "keep", "marks", "state", "texts")
 
-    def __init__(self, items: list[Tree], marks: Marks, base: Grown | None = None) -> None:
+    def __init__(
+        self,
+        items: list[Tree],
+        marks: Marks,
+        base: Grown | None = None,
+        texts: list[bytes] | None = None,
+    ) -> None:
         self.items = items
         self.base = base
         self.keep = 0 if base is None else len(base.items)
+        self.texts = texts
         self.before: tuple[object, ...] | None = None
         self.state: Hash | None = None
         self.history: History | None = None
@@ -71,7 +79,7 @@ class Grown:
 
     def settle(self) -> None:
         """What this list extends is not needed any more: it was written, and is part of the key."""
-        self.base = None
+        self.base = self.texts = None
 
 
 class Captures:
@@ -89,19 +97,28 @@ class Captures:
         The tree is what ``encode`` gives. Raises ``ValueRefused`` as ``encode`` does, and ``TypeError`` for names
         that are no text.
         """
-        if series is not None and all(type(name) is str and name[:1] != "$" for name in fields):
+        if series is not None:
             grown: dict[str, Grown] = {}
+            others: dict[str, object] = {}
             for name, value in fields.items():
-                if type(value) is list and value:
-                    found = self._grown(series, name, cast("list[object]", value))
-                    if found is None:
-                        break
-                    grown[name] = found
+                if type(name) is not str or name[:1] == "$":
+                    break
+                if type(value) is not list or not value:
+                    others[name] = value
+                    continue
+                found = self._grown(series, name, value)
+                if found is None:
+                    break
+                grown[name] = found
             else:
-                joined = self._with(fields, grown) if grown else None
+                joined = self._with(fields, grown, others) if grown else None
                 if joined is not None:
                     return joined, grown
-        tree = encode(dict(fields), self._types)
+        request = fields if type(fields) is dict else dict(fields)
+        small = small_copy(request)
+        if small is not None:
+            return small, {}
+        tree = encode(request, self._types)
         if type(tree) is not dict:
             raise TypeError("a request must be a mapping with string names")
         return tree, {}
@@ -112,40 +129,61 @@ class Captures:
             for grown in latest:
                 grown.check()
 
-    def _with(self, fields: Mapping[str, object], grown: Mapping[str, Grown]) -> dict[str, Tree] | None:
+    def _with(
+        self, fields: Mapping[str, object], grown: Mapping[str, Grown], others: dict[str, object]
+    ) -> dict[str, Tree] | None:
         """The whole tree from the lists and the other fields; None where ``encode`` must say what is refused."""
-        others = {name: value for name, value in fields.items() if name not in grown}
-        try:
-            rest = encode(others, self._types)
-        except ValueRefused:
-            return None
-        if type(rest) is not dict or rest.keys() != others.keys():
-            return None
+        rest: Tree = small_copy(others)
+        if rest is None:
+            try:
+                rest = encode(others, self._types)
+            except ValueRefused:
+                return None
+            if type(rest) is not dict or rest.keys() != others.keys():
+                return None
         return {name: grown[name].items if name in grown else rest[name] for name in fields}
 
-    def _grown(self, series: str, field: str, value: list[object]) -> Grown | None:
+    def _grown(self, series: str, field: str, value: list[Any]) -> Grown | None:
         """``value`` as a history; None when it holds anything but exact JSON types."""
-        latest = self._latest.setdefault((series, field), [])
+        latest = self._latest.get((series, field))
+        if latest is None:
+            latest = self._latest[series, field] = []
         for index, known in enumerate(latest):
             keep = len(known.items)
             if keep <= len(value) and known.marks.begin(value):
                 if keep == len(value):
                     return known
-                added = plain_copy({field: value[keep:]})
-                if added is None:
+                found = _taken(field, value, known.marks, known)
+                if found is None:
                     return None
                 del latest[index]
-                known.marks.extend(value)
-                found = Grown(known.items + added[field], known.marks, known)
                 break
         else:
-            whole = plain_copy({field: value})
-            if whole is None:
+            found = _taken(field, value, Marks(), None)
+            if found is None:
                 return None
-            found = Grown(whole[field], Marks(value))
         latest.insert(0, found)
         del latest[_REMEMBERED:]
         return found
+
+
+def _taken(field: str, value: list[Any], marks: Marks, base: Grown | None) -> Grown | None:
+    """``value``, which begins with ``base``; None when the rest holds anything but exact JSON types."""
+    added = value if base is None else value[len(base.items) :]
+    mark = marks.mark(added)
+    texts: list[bytes] | None = None
+    if mark is not None:
+        taken = plain_items(field, added)
+        if taken is None:
+            return None
+        copies, texts = taken
+    else:
+        whole = plain_copy({field: added})
+        if whole is None:
+            return None
+        copies = whole[field]
+    marks.extend(value, mark)
+    return Grown(copies if base is None else base.items + copies, marks, base, texts)
 
 
 def _copied(tree: Any) -> Any:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import json.encoder
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 
@@ -31,13 +33,22 @@ STYLES: dict[str, tuple[str, str, bool]] = {
 """Style of JSON text -> what separates items, what separates key and value, whether other than ASCII is escaped."""
 
 
+def _writer(between: str, after_key: str, ascii_only: bool) -> Callable[[Tree], str]:
+    """A function that writes a tree as ``json.dumps`` does."""
+    encoder = json.JSONEncoder(ensure_ascii=ascii_only, separators=(between, after_key), check_circular=False)
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    escape: Any = getattr(json.encoder, "encode_basestring_ascii" if ascii_only else "encode_basestring")
+    if make is None:
+        return encoder.encode
+    # What the encoder makes for each text that it writes, made once.
+    write = make(None, encoder.default, escape, None, after_key, between, False, False, True)
+    return lambda tree: "".join(write(tree, 0)) if is_container(tree) else encoder.encode(tree)
+
+
 _identity: Callable[[object], int] = object.__hash__
 """Tells objects apart as ``id`` does, without telling audit hooks, of which a process that has replayed has one."""
 
-_WRITERS = {
-    style: json.JSONEncoder(ensure_ascii=ascii_only, separators=(between, after_key)).encode
-    for style, (between, after_key, ascii_only) in STYLES.items()
-}
+_WRITERS = {style: _writer(*how) for style, how in STYLES.items()}
 
 
 def text_of(tree: Tree) -> bytes:
@@ -53,6 +64,11 @@ def content(form: bytes, data: bytes) -> bytes:
 def json_text(tree: Tree, style: str) -> str:
     """The JSON text of ``tree`` in a style. ``KeyError`` for an unknown one."""
     return _WRITERS[style](tree)
+
+
+def _may_hold_floats(data: bytes) -> bool:
+    """Whether the JSON of a tree has what each of its floats is written with: a point, or a signed exponent."""
+    return b"." in data or b"e+" in data or b"e-" in data
 
 
 class Echoes:
@@ -101,11 +117,14 @@ class Echoes:
             tree: Tree = orjson.loads(text)
         except ValueError:
             return None
-        source = self.find(content(b"json", text_of(tree)))
-        if source is None or any(True for _ in floats(tree)):
+        data = orjson.dumps(tree, option=EXACT)
+        source = self.find(hashlib.sha256(b"json" + data).digest())
+        if source is None or (_may_hold_floats(data) and any(True for _ in floats(tree))):
             return None
-        style = next((style for style in STYLES if json_text(tree, style) == text), None)
-        return None if style is None else {"$json": [source, style]}
+        for style, write in _WRITERS.items():
+            if write(tree) == text:
+                return {"$json": [source, style]}
+        return None
 
     def learn(self, blob: str, tree: Tree) -> None:
         """Remember the parts of a payload that are worth a reference."""
@@ -115,10 +134,11 @@ class Echoes:
     def _learn(self, place: list[Tree], tree: Tree, levels: int) -> None:
         items = tree.items() if is_map(tree) else enumerate(tree) if is_list(tree) else ()
         for key, item in items:
-            if type(item) is str:
+            kind = type(item)
+            if kind is str:
                 if SHARE_BYTES <= len(item) < APART_BYTES:
                     self._parts.setdefault(self.identify(item)[1], [*place, key])
-            elif is_container(item):
+            elif kind is dict or kind is list:
                 text, known = self.identify(item)
                 if len(text) < SHARE_BYTES:
                     continue

@@ -21,7 +21,7 @@ from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
 from agentloom.format.small import small_copy
 
-__all__ = ["TAG_LIKE", "Path", "encode", "encode_apart", "path_of", "plain_copy"]
+__all__ = ["TAG_LIKE", "Path", "encode", "encode_apart", "path_of", "plain_copy", "plain_items"]
 
 Path = (
     tuple[Any, str] | None
@@ -85,6 +85,27 @@ def plain_copy(value: dict[str, Any]) -> dict[str, Any] | None:
     """A copy of ``value``, which is its tree too; None when it holds anything but exact JSON types."""
     copy = _encode_plain(value)
     return None if copy is _NOT_PLAIN else cast("dict[str, Any]", copy)
+
+
+def plain_items(field: str, items: list[Any]) -> tuple[list[Any], list[bytes]] | None:
+    """Copies of ``items`` and the JSON of each; None when one holds anything but exact JSON types, or would nest too deep
+    in ``{field: items}``.
+
+    For items that have a mark (``marks``): there is no value of a user's own type among them, and a subclass neither.
+    """
+    try:
+        texts = [orjson.dumps(item, option=EXACT) for item in items]
+    except TypeError:
+        return None
+    copies = [orjson.loads(text) for text in texts]
+    if copies != items:
+        return None
+    for text in texts:
+        if b"$" in text and TAG_LIKE.search(text):
+            return None
+        if text.count(b"[") + text.count(b"{") > DEPTH - 2 and not _fits_depth({field: items}):
+            return None
+    return copies, texts
 
 
 def _fits_depth(value: Any) -> bool:

@@ -75,13 +75,14 @@ class Histories:
             for history in latest:
                 end = len(history.stem)
                 if end and text.startswith(history.stem) and text[end : end + 1] in (b",", b"]"):
-                    return _extended(field, items, stem, history, latest)
+                    return _extended(field, items, stem, history, latest, None)
         else:
             stem = b""
             base = grown if grown.base is None else grown.base
             if base.history is not None:
-                return _extended(field, items, stem, base.history, latest)
-        texts = _identified(items)
+                known = grown.texts if base is not grown else None
+                return _extended(field, items, stem, base.history, latest, known)
+        texts = _identified([text_of(item) for item in items])
         size = _size(texts) + 1
         digests = _chain(field.encode(), texts)
         for keep in range(len(items), 0, -1):
@@ -104,11 +105,21 @@ class Histories:
         return written
 
 
-def _extended(field: str, items: list[Tree], stem: bytes, history: History, latest: list[History]) -> Growth:
-    """The growth of a list that begins with all of ``history``, which it takes the place of."""
+def _extended(
+    field: str,
+    items: list[Tree],
+    stem: bytes,
+    history: History,
+    latest: list[History],
+    added: list[bytes] | None,
+) -> Growth:
+    """The growth of a list that begins with all of ``history``, which it takes the place of; ``added`` is the JSON of
+    the items after it, where it is known."""
     if history in latest:
         latest.remove(history)
-    texts = _identified(items[history.count :])
+    if added is None:
+        added = [text_of(item) for item in items[history.count :]]
+    texts = _identified(added)
     digests = _chain(history.digest, texts)
     size = history.size + _size(texts)
     return Growth(field, items, stem, size, history.blob, history.count, texts, digests, False)
@@ -119,8 +130,7 @@ def _size(texts: list[tuple[bytes, bytes]]) -> int:
     return sum([len(text) for text, _ in texts]) + len(texts)
 
 
-def _identified(items: list[Tree]) -> list[tuple[bytes, bytes]]:
-    texts = [text_of(item) for item in items]
+def _identified(texts: list[bytes]) -> list[tuple[bytes, bytes]]:
     return [(text, content(b"json", text)) for text in texts]
 
 

@@ -60,32 +60,35 @@ def mark(items: list[Any]) -> bytes | None:
 class Marks:
     """The marks of a list that grows: parts of some size, and small pieces after them that were added since."""
 
-    __slots__ = ("_count", "_mark", "_parts", "_pieces")
+    __slots__ = ("_count", "_parts", "_pieces", "mark")
 
-    def __init__(self, items: list[Any]) -> None:
-        """``items`` are plain (``encoding.plain_copy``)."""
-        self._mark = marker()
+    def __init__(self, items: list[Any] | None = None) -> None:
+        self.mark = marker()
         self._parts: list[tuple[int, int, bytes | None]] = []  # first item, the item after the last, mark
         self._pieces = 0
         self._count = 0
-        self.extend(items)
+        if items:
+            self.extend(items)
 
     def begin(self, items: list[Any]) -> bool:
         """Whether ``items`` begins with the whole list."""
-        # From the end: that is where most lists that are others differ.
-        return all(
-            data is not None and self._mark(items[start:end]) == data
-            for start, end, data in reversed(self._parts)
-        )
+        mark_of = self.mark
+        for start, end, data in reversed(self._parts):  # most lists that are others differ at the end
+            if data is None or mark_of(items[start:end]) != data:
+                return False
+        return True
 
-    def extend(self, items: list[Any]) -> None:
-        """The list is ``items`` now, which begins with it. What is added is plain."""
+    def extend(self, items: list[Any], added: bytes | None = None) -> None:
+        """The list is ``items`` now, which begins with it; ``added`` is the mark of the rest, which is plain
+        (``encoding.plain_copy``), where it is known."""
         start, end = self._count, len(items)
         self._count = end
         self._pieces += 1
         if self._pieces == _PIECES:
-            start = self._joined(start)
-        self._parts.append((start, end, self._mark(items[start:])))
+            start, added = self._joined(start), None
+        if added is None:
+            added = self.mark(items[start:])
+        self._parts.append((start, end, added))
 
     def _joined(self, start: int) -> int:
         """Where the pieces begin, which are left out: they become a part, with the part before while it is small."""
