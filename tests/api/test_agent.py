@@ -13,6 +13,7 @@ import pytest
 import agentloom
 from agentloom import DivergenceError, Trace, agent, sync, tool
 from agentloom.errors import NoActiveRun, RecordedError, ValueRefused
+from agentloom.store import LocalStore
 
 RAN: list[str] = []
 """The names of the tools that really ran, in order."""
@@ -277,3 +278,23 @@ def test_notes_and_flags_and_memory() -> None:
     assert kinds.count("note") == 1
     assert kinds.count("flag") == 1
     replayed(trace)
+
+
+ALWAYS_THE_SAME = ValueError("out of order")
+
+
+def test_an_error_object_that_is_raised_in_run_after_run_replays(tmp_path: Path) -> None:
+    """Where its run is kept is noted on the error after the run; that note is no part of the next one."""
+
+    @agent
+    def fails_alike() -> None:
+        raise ALWAYS_THE_SAME
+
+    store = LocalStore(tmp_path)
+    for count in (1, 2):
+        with pytest.raises(ValueError, match="out of order") as caught:
+            fails_alike.run(store=store)
+        assert len(caught.value.__notes__) == count
+    for row in store.runs():
+        trace = Trace.open(row.run, store=store)
+        assert trace.replay(agent=fails_alike).verdict == "identical"

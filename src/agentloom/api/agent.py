@@ -10,6 +10,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from agentloom.api.trace import Trace
 from agentloom.errors import NotSupported
+from agentloom.format.failures import RECORDED_AS
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.profiles import Profile
@@ -138,7 +139,7 @@ def _store(store: StoreLike) -> Store:
 
 
 def _say_where(error: BaseException, recording: Recording) -> None:
-    error.add_note(f"recorded as run {recording.run_id}: agentloom show {recording.run_id}")
+    error.add_note(f"{RECORDED_AS}{recording.run_id}: agentloom show {recording.run_id}")
 
 
 def loop_is_running() -> bool:

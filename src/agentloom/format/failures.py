@@ -14,10 +14,13 @@ from typing import Any, cast
 from agentloom.errors import ControlFlow, RecordedError, ValueRefused
 from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types, type_name
-from agentloom.format.guards import slots_of
+from agentloom.format.guards import is_list, slots_of
 from agentloom.format.limits import DEPTH
 
-__all__ = ["Decode", "Encode", "decode_error", "encode_error"]
+__all__ = ["RECORDED_AS", "Decode", "Encode", "decode_error", "encode_error"]
+
+RECORDED_AS = "recorded as run "
+"""How the note begins that tells where the run of an error is kept. It is added after the run, and is no part of it."""
 
 Encode = Callable[[Any, Any, int], Tree]
 Decode = Callable[[Any], Any]
@@ -81,12 +84,21 @@ def _keep(encode: Encode, item: object, path: Any, depth: int) -> Tree:
 
 def _attributes(error: BaseException) -> dict[str, Any]:
     found = {str(name): item for name, item in vars(error).items()}
+    notes: object = found.get("__notes__")
+    if is_list(notes) and any(_is_ours(note) for note in notes):  # the same object was raised by a run before
+        del found["__notes__"]
+        if rest := [note for note in notes if not _is_ours(note)]:
+            found["__notes__"] = rest
     for base, names in _SLOTS:
         if isinstance(error, base):
             slots = {name: getattr(error, name, None) for name in names}
             found.update({name: item for name, item in slots.items() if item is not None})
     found.update({name: getattr(error, name) for name in slots_of(type(error)) if hasattr(error, name)})
     return found
+
+
+def _is_ours(note: object) -> bool:
+    return isinstance(note, str) and note.startswith(RECORDED_AS)
 
 
 def _message(error: BaseException) -> str:
