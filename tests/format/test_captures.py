@@ -164,7 +164,8 @@ def test_a_lent_list_that_cannot_be_compared_is_copied_anew() -> None:
         def __eq__(self, other: object) -> bool:
             raise RuntimeError("not this one")
 
-        __hash__ = None
+        def __hash__(self) -> int:
+            return 0
 
     (grown,) = _lists([{"a": 1}])
     grown.lend()[0]["a"] = Odd()

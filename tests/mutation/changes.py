@@ -116,13 +116,10 @@ def _codec(trail: Trail, old: ast.AST, new: ast.AST) -> bool:
         return False
     if isinstance(old, ast.Constant) and isinstance(new, ast.Constant):
         return str(old.value).lower() == str(new.value).lower() == "utf-8"
-    return (
-        old is call
-        and isinstance(new, ast.Call)
-        and not new.args
-        and not new.keywords
-        and len(call.args) == 1
-    )
+    if not (old is call and isinstance(new, ast.Call) and len(call.args) == 1):
+        return False
+    named = call.args[0]
+    return isinstance(named, ast.Constant) and named.value == "utf-8" and not (new.args or new.keywords)
 
 
 def _strict(trail: Trail, old: ast.AST, new: ast.AST) -> bool:

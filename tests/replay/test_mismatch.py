@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from agentloom.replay.mismatch import goto_finding
+from agentloom.replay.report import CallRef
 from tests.replay.sources import ASYNC, SYNC, check
 
 
@@ -126,3 +130,20 @@ def test_another_call_that_no_longer_waits_has_changed(program: Any) -> None:
     assert report.finding is not None
     assert report.finding.call is not None
     assert report.finding.call.index == 2
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "message"),
+    [
+        ("pay", "refuse", "Step 'route' goes to 'refuse' now; when recorded it went to 'pay'."),
+        (None, "pay", "Step 'route' goes to 'pay' now; when recorded it went on without a choice."),
+        ("pay", None, "Step 'route' goes on without a choice now; when recorded it went to 'pay'."),
+    ],
+)
+def test_a_step_that_goes_elsewhere(then: str | None, now: str | None, message: str) -> None:
+    ref = CallRef("root#0", "step", "route", 1)
+    finding = goto_finding(ref, then, now)
+    assert (finding.cls, finding.call, finding.reason, finding.message) == ("changed", ref, "goto", message)
+    assert finding.comparison is not None
+    (item,) = finding.comparison.items
+    assert item.path == "route.goto"

@@ -28,6 +28,18 @@ def run(question):
 """
 
 
+WAITS = """
+import asyncio
+from agentloom import agent
+
+
+@agent
+async def run(question):
+    await asyncio.sleep(0.01)
+    return 1
+"""
+
+
 def _cut(trace: Trace, kind: str, number: int) -> Journal:
     """The trace as a crash would leave it: everything up to and with the n-th entry of a kind."""
     lines = trace._data.splitlines(keepends=True)
@@ -77,6 +89,14 @@ def test_calls_that_an_early_end_leaves_out_are_named_up_to_three(
     check(report, "diverged", "ended early", "agent ends")
     assert report.finding is not None
     assert report.finding.message == f"The agent returned here; when recorded it went on with {rest}"
+
+
+def test_an_agent_that_does_not_wait_ends_before_what_came(program: Any) -> None:
+    trace = program.record(WAITS, "q")
+    report = program.replay(trace, ("    await asyncio.sleep(0.01)\n", ""))
+    check(report, "diverged", "ended early", "agent ends")
+    assert report.finding is not None
+    assert report.finding.message == "The agent returned here; when recorded a timer came first."
 
 
 def test_another_output(program: Any) -> None:

@@ -1,0 +1,74 @@
+"""What a mutant changes is found, named without numbers, and filtered by rules that can be read."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.mutation import accepted
+from tests.mutation.changes import difference, mutants_of, rule_of
+
+FILE = """
+class Box:
+    def xǁBoxǁput__mutmut_orig(self, item):
+        if item is None:
+            raise ValueError("no item")
+        return item + 1
+    def xǁBoxǁput__mutmut_1(self, item):
+        if item is None:
+            raise ValueError("XXno itemXX")
+        return item + 1
+    def xǁBoxǁput__mutmut_2(self, item):
+        if item is None:
+            raise ValueError("no item")
+        return item + 2
+
+def x__inner__mutmut_orig(): return 1
+def x__inner__mutmut_1(): return 2
+"""
+
+
+def test_mutants_are_read_with_what_they_change() -> None:
+    inner, one, two = mutants_of(FILE, "format.box")
+    assert (one.name, two.name) == (
+        "agentloom.format.box.xǁBoxǁput__mutmut_1",
+        "agentloom.format.box.xǁBoxǁput__mutmut_2",
+    )
+    assert (two.function, inner.function) == ("format.box.Box.put", "format.box._inner")
+    assert (one.rule, two.rule, inner.rule) == ("text", None, None)
+    assert two.change == "- return item + 1\n+ return item + 2"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("f('two words')", "f(None)", "text"),
+        ("f('two words')", "f('XXtwo wordsXX')", "text"),
+        ("f('key')", "f('XXkeyXX')", None),
+        ("f('two words')", "f()", None),
+        ("f(f'of {len(x)} items')", "f(f'of {len(y)} items')", "text"),
+        ("f(f'{x}.{y}')", "f(f'{x}.{x}')", None),
+        ("cast('int', x)", "cast(None, x)", "cast"),
+        ("cast('int', x)", "cast('int', None)", None),
+        ("x.encode('utf-8')", "x.encode('UTF-8')", "codec"),
+        ("x.decode('utf-8')", "x.decode()", "codec"),
+        ("x.decode('ascii')", "x.decode()", None),
+        ("zip(a, b, strict=True)", "zip(a, b, strict=False)", "strict"),
+        ("zip(a, b, strict=True)", "zip(a, b)", "strict"),
+        ("zip(a, b, strict=True)", "zip(a, strict=True)", None),
+        ("a and b", "a or b", None),
+    ],
+)
+def test_rules(old: str, new: str, rule: str | None) -> None:
+    assert rule_of(*difference(ast.parse(old), ast.parse(new))) == rule
+
+
+def test_every_accepted_survivor_has_a_reason() -> None:
+    assert accepted.read(accepted.FILE.read_text(encoding="utf-8"))
+    entry = '[[accepted]]\nfunction = "a.b"\nreason = "{}"\nchanges = [{}]\n'
+    assert accepted.read(entry.format("says nothing new", "'x'")) == {("a.b", "x"): "says nothing new"}
+    with pytest.raises(ValueError, match="write a reason"):
+        accepted.read(entry.format("", "'x'"))
+    with pytest.raises(ValueError, match="accepted twice"):
+        accepted.read(entry.format("says nothing new", "'x', 'x'"))
