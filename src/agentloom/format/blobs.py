@@ -161,8 +161,8 @@ class BlobWriter:
             raise ValueRefused("value", form, f"{len(data)} bytes in one mapping; a line holds {LINE_BYTES}")
         salt = self._entropy(SALT_BYTES)
         blob = blob_id(salt, form, covered)
-        line = f'{{"blob":"{blob}","salt":"{salt.hex()}","form":"{form}","data":'.encode()
-        self._pending.append((blob, b"%b%b}\n" % (line, data)))
+        start = f'{{"blob":"{blob}","salt":"{salt.hex()}","form":"{form}","data":'
+        self._pending.append((blob, b"%b%b}\n" % (start.encode(), data)))
         self._size += len(data)
         self._echoes.whole[known] = blob
         return blob

@@ -55,7 +55,7 @@ def blob_id(salt: bytes, form: str, data: bytes) -> str:
 
     ``data`` is the JSON text as written for the form ``json``, the decoded bytes for the others.
     """
-    return hashlib.sha256(b"".join((BLOB, salt, form.encode(), b"\x00", data))).hexdigest()
+    return hashlib.sha256(b"%b%b%b\x00%b" % (BLOB, salt, form.encode(), data)).hexdigest()
 
 
 def request_key(nonce: bytes, profile: str, tree: Tree) -> str:

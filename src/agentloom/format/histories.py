@@ -80,8 +80,8 @@ class Histories:
             stem = b""
             base = grown if grown.base is None else grown.base
             if base.history is not None:
-                known = grown.texts if base is not grown else None
-                return _extended(field, items, stem, base.history, latest, known)
+                texts_added = grown.texts if base is not grown else None
+                return _extended(field, items, stem, base.history, latest, texts_added)
         texts = _identified([text_of(item) for item in items])
         size = _size(texts) + 1
         digests = _chain(field.encode(), texts)

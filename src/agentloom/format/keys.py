@@ -30,13 +30,13 @@ class Keys:
         self._outer = hashlib.sha256(secret.translate(_OUTER))
 
     def key(
-        self, profile: str, kind: str, name: str, fields: Mapping[str, Tree], grown: Mapping[str, Grown]
+        self, profile: str, kind: str, name: str, fields: dict[str, Tree], grown: Mapping[str, Grown]
     ) -> str:
         """``request_key`` of ``{"type": kind, "name": name, "fields": fields}``; ``grown`` are those of its fields
         that are histories. ``NotSupported``: see ``Grown.check``."""
         hashed: Hash = self._inner.copy()
-        if not any(field in fields for field in grown):
-            tree: Tree = {"type": kind, "name": name, "fields": dict(fields)}
+        if not grown or not any(field in fields for field in grown):
+            tree: Tree = {"type": kind, "name": name, "fields": fields}
             hashed.update(b"%b%b\x00%b" % (KEY, profile.encode(), canonical(tree)))
             return self._sealed(hashed)
         literal = b'%b%b\x00{"fields":{' % (KEY, profile.encode())
@@ -65,7 +65,7 @@ class Keys:
     def _sealed(self, hashed: Hash) -> str:
         outer = self._outer.copy()
         outer.update(hashed.digest())
-        return outer.digest()[:16].hex()
+        return outer.hexdigest()[:32]
 
 
 def _among(some: dict[str, Tree], comma: bytes) -> tuple[bytes, bytes]:

@@ -13,7 +13,7 @@ from agentloom.format.values import decode
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.memory import memory_backend
 from agentloom.runtime.models import ModelBackend, backend
-from agentloom.runtime.profiles import get, plain_url, with_secrets
+from agentloom.runtime.profiles import all_key, get, plain_url, with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import require
 
@@ -38,13 +38,18 @@ def _request(call: Call, *, read_only: bool = False) -> dict[str, Any]:
     somebody who changes nothing in it; then the items of histories need not be copied."""
     grown = call.grown
     if grown:
-        rest = decode({name: tree for name, tree in call.tree.items() if name not in grown}, TYPES)
-        recorded = {
-            name: grown[name].lend(read_only=read_only) if name in grown else rest[name] for name in call.tree
-        }
+        recorded: dict[str, Any] = {}
+        for name, tree in call.tree.items():
+            if name in grown:
+                recorded[name] = grown[name].lend(read_only=read_only)
+            else:
+                recorded[name] = tree if type(tree) is str else decode(tree, TYPES)
     else:
-        recorded = cast("dict[str, Any]", decode(call.tree, TYPES))
-    return with_secrets(call.rule or get(call.spec.profile), call.spec.request, recorded)
+        recorded = decode(call.tree, TYPES)
+    rule = call.rule or get(call.spec.profile)
+    if all_key(rule, call.spec.request):
+        return recorded  # nothing was left out of what was written
+    return with_secrets(rule, call.spec.request, recorded)
 
 
 # -- model ---------------------------------------------------------------------------------------------------------

@@ -28,6 +28,9 @@ from agentloom.store.base import Appender, Store
 __all__ = ["Recording", "RunOptions", "begin", "record_async", "record_blocking"]
 
 
+_POOL_BYTES = 1024  # 64 salts
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """What a run may carry besides its input: seed, tags (name to value) and the conversation that it belongs to."""
@@ -104,7 +107,7 @@ def begin(
         payloads["conversation"] = encode(options.conversation, TYPES)
     with held_back():
         appender = store.create(run_id)
-        ledger = TraceLedger(appender.append, os.urandom)
+        ledger = TraceLedger(appender.append, _pooled(os.urandom))
         source = LiveSource(outer, clock)
         engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed)
@@ -114,6 +117,20 @@ def begin(
             appender.close()
             raise
         return Recording(session, ledger, store, appender, arguments)
+
+
+def _pooled(source: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    """Random bytes for salts, asked for many at a time: one question to the system costs as much as a salt's hash."""
+    pool, at = b"", 0
+
+    def take(count: int) -> bytes:
+        nonlocal pool, at
+        if at + count > len(pool):
+            pool, at = source(max(count, _POOL_BYTES)), 0
+        at += count
+        return pool[at - count : at]
+
+    return take
 
 
 def _check(options: RunOptions) -> None:
