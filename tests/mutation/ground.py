@@ -36,7 +36,12 @@ SOURCES = (
     *(f"replay/{name}.py" for name in "mismatch shuffle source fields align bearings recording".split()),
     *(f"runtime/{name}.py" for name in "engine ledger profiles calls".split()),
 )
-TESTS = ("tests/format", "tests/spec", "tests/replay", "tests/runtime")
+TESTS = (
+    "tests/format",
+    "tests/spec",
+    "tests/replay",
+    "tests/runtime",
+)  # what tests/api holds of steps: --tests
 KILLED, SURVIVED, UNTESTED, SKIPPED = "killed", "survived", "no test", "skipped"
 _CODES = {0: SURVIVED, 5: UNTESTED, 33: UNTESTED, 34: SKIPPED}
 _DEEPER = "\nimport sys\n\nsys.setrecursionlimit(20_000)  # every mutated function is called through one of mutmut's\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.replay.mismatch import goto_finding
+from agentloom.replay.mismatch import _ordinal, goto_finding
 from agentloom.replay.report import CallRef
 from tests.replay.sources import ASYNC, SYNC, check
 
@@ -147,3 +147,9 @@ def test_a_step_that_goes_elsewhere(then: str | None, now: str | None, message: 
     assert finding.comparison is not None
     (item,) = finding.comparison.items
     assert item.path == "route.goto"
+
+
+def test_counts_in_words() -> None:
+    numbers = (2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 20, 21, 22, 23, 24, 101, 111, 112, 113, 121, 1002)
+    words = "second third fourth fifth 6th 9th 10th 11th 12th 13th 20th 21st 22nd 23rd 24th 101st 111th 112th 113th"
+    assert [_ordinal(number) for number in numbers] == [*words.split(), "121st", "1,002nd"]
