@@ -39,14 +39,11 @@ def test_every_reader_survives_every_kind(tmp_path: Path, small: None, kind: str
     path = tmp_path / "hostile.loom"
     path.write_bytes(HOSTILE[kind]())
     bounds = BIG if any(word in kind for word in ALWAYS_BIG) else BOUNDS
-    problems = {}
     for name, victim in VICTIMS.items():
         if kind.startswith("zstd") and name not in READ_WHOLE:
             continue
         ended = run_in_ward(victim, str(path), bounds)
-        if ended.problem is not None:
-            problems[name] = ended.problem
-    assert problems == {}
+        assert ended.problem is None, name
 
 
 #: Where a file is decompressed and then refused like any other, these stand for all.

@@ -1,0 +1,285 @@
+"""Bugs to be put into copies of the product: each an edit of one file, and the proof that should find it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["BUGS", "PROOFS", "Bug"]
+
+#: The proofs, by short names: arguments for pytest. The quickest that can find most comes first.
+PROOFS: dict[str, tuple[str, ...]] = {
+    "mixed": ("tests/simulation/test_mixed_programs.py",),
+    "others": ("tests/simulation/test_mixed_programs.py", "-k", "another_program"),
+    "fields": ("tests/simulation/test_every_field.py",),
+    "programs": (
+        "tests/simulation/test_engine_programs.py",
+        "-k",
+        "test_programs_replay_equal_from_their_traces",
+    ),
+    "runs": ("tests/faults/test_whole_runs.py",),
+    "faults": ("tests/faults/test_store_faults.py",),
+    "machine": ("tests/store/test_state_machine.py",),
+    "contract": ("tests/store/test_local.py", "tests/store/test_memory.py"),
+    "appender": ("tests/store/test_appender.py",),
+    "checkers": ("tests/fuzz/test_mutations.py", "-k", "agree"),
+    "damage": ("tests/fuzz/test_mutations.py", "-k", "reach or parse"),
+    "unfolding": ("tests/fuzz/test_hostile.py", "-k", "test_every_reader and empty_laughs"),
+    "seals": ("tests/fuzz/test_hostile.py", "-k", "test_every_reader and many_good_seals"),
+    "vectors": ("tests/spec/test_vectors.py",),
+    "golden": ("tests/golden",),
+    "lists": ("tests/format/test_blobs.py",),
+    "captures": ("tests/format/test_captures_property.py",),
+    "secrets": ("tests/runtime/test_profiles.py",),
+    "verdicts": ("tests/bad_input/test_verdicts.py",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """``old`` stands once in ``file`` (below ``src/agentloom``); with ``new`` in its place it goes as ``name``
+    says. ``proof``: the name of the one that should find it."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    proof: str
+
+
+BUGS: tuple[Bug, ...] = (
+    Bug(
+        "chunks are not written before the next request",
+        "runtime/ledger.py",
+        "    def request(self, call: Call) -> None:\n        if self._chunks:\n            self._settle()\n",
+        "    def request(self, call: Call) -> None:\n",
+        "mixed",
+    ),
+    Bug(
+        "chunks that wait are forgotten at the end",
+        "runtime/ledger.py",
+        "    def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:\n        if self._chunks:\n"
+        "            self._settle()\n",
+        "    def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:\n",
+        "mixed",
+    ),
+    Bug(
+        "an outcome is written after it was delivered",
+        "runtime/ledger.py",
+        "        self._append(pending + self._journal.entry(kind, fields, at=self._clock()))\n",
+        "        held = getattr(self, 'held', b'') + pending + self._journal.entry(kind, fields, at=self._clock())\n"
+        "        self.held = held if kind == 'outcome' else b''\n"
+        "        if kind != 'outcome':\n"
+        "            self._append(held)\n",
+        "runs",
+    ),
+    Bug(
+        "a request is written after its effect",
+        "runtime/ledger.py",
+        "        self._append(pending + self._journal.entry(kind, fields, at=self._clock()))\n",
+        "        held = getattr(self, 'held', b'') + pending + self._journal.entry(kind, fields, at=self._clock())\n"
+        "        self.held = held if kind == 'request' else b''\n"
+        "        if kind != 'request':\n"
+        "            self._append(held)\n",
+        "runs",
+    ),
+    Bug(
+        "chunks of two streams are replayed stream by stream",
+        "replay/recording.py",
+        "        self._chunks.sort(key=lambda step: step.d or 0)\n",
+        "",
+        "programs",
+    ),
+    Bug(
+        "two deliveries are swapped on replay",
+        "replay/recording.py",
+        "        self._flush()\n        return out\n",
+        "        self._flush()\n        kinds = [step.kind for step in out.steps]\n"
+        "        for at in range(len(kinds) - 1):\n"
+        "            if kinds[at : at + 2] == ['outcome', 'outcome']:\n"
+        "                out.steps[at : at + 2] = out.steps[at + 1], out.steps[at]\n"
+        "                break\n"
+        "        return out\n",
+        "programs",
+    ),
+    Bug(
+        "the key forgets a field",
+        "format/keys.py",
+        "        hashed: Hash = self._inner.copy()\n",
+        "        hashed: Hash = self._inner.copy()\n"
+        "        fields = {field: fields[field] for field in fields if field != 'temperature'}\n",
+        "fields",
+    ),
+    Bug(
+        "the key of a history takes only what was added",
+        "format/keys.py",
+        "            hashed.update(text)\n        hashed.update(canonical(history.items)[1:-1])\n",
+        "            hashed.update(text)\n        hashed.update(canonical(history.items[-1:])[1:-1])\n",
+        "captures",
+    ),
+    Bug(
+        "a history that was edited in place is taken for the old one",
+        "format/captures.py",
+        "            if keep <= len(value) and known.marks.begin(value):\n",
+        "            if keep <= len(value):\n",
+        "mixed",
+    ),
+    Bug(
+        "the agent gets what the tool keeps, not what was written",
+        "runtime/engine.py",
+        '        return Delivery(call, "outcome", tree if arrival.plain else decode(tree, self.types))\n',
+        "        given = tree if arrival.recorded else arrival.value\n"
+        '        return Delivery(call, "outcome", given)\n',
+        "mixed",
+    ),
+    Bug(
+        "a cancelled call is not written down",
+        "runtime/boundary.py",
+        '    except asyncio.CancelledError:\n        session.engine.end_by_agent(call, "cancelled")\n        raise\n'
+        "    return _as_delivery(delivery).value\n",
+        "    except asyncio.CancelledError:\n        raise\n    return _as_delivery(delivery).value\n",
+        "mixed",
+    ),
+    Bug(
+        "a stream that was left is not written down",
+        "runtime/boundary.py",
+        "        if not self._finished:\n            self._finished = True\n"
+        '            self._scope.session.engine.end_by_agent(self.call, "closed")\n\n    def __enter__',
+        "        self._finished = True\n\n    def __enter__",
+        "mixed",
+    ),
+    Bug(
+        "the virtual clock runs on by itself",
+        "runtime/engine.py",
+        "            self.vt = arrival.vt\n",
+        "            self.vt = arrival.vt + 1\n",
+        "mixed",
+    ),
+    Bug(
+        "the second child of one name has the place of the first",
+        "runtime/scope.py",
+        "        self._children[name] = index + 1\n",
+        "        self._children[name] = index\n",
+        "mixed",
+    ),
+    Bug(
+        "attempts are not counted",
+        "runtime/scope.py",
+        "        attempt = self._made[logical] = self._made.get(logical, 0) + 1\n",
+        "        attempt = self._made[logical] = 1\n",
+        "mixed",
+    ),
+    Bug(
+        "of timers due at once only the first fires",
+        "runtime/loop.py",
+        "        while self.next_timer() == deadline:\n",
+        "        if self.next_timer() == deadline:\n",
+        "loop",
+    ),
+    Bug(
+        "the sets of tasks that asyncio walks are in the order of addresses",
+        "runtime/loop_tasks.py",
+        '    def __hash__(self) -> int:\n        """The number of this task;',
+        '    def _hash(self) -> int:\n        """The number of this task;',
+        "programs",
+    ),
+    Bug(
+        "a list keeps one item too few of the list that it extends",
+        "format/payloads.py",
+        "            items[keep:] = cast",
+        "            items[keep - 1 :] = cast",
+        "lists",
+    ),
+    Bug(
+        "`prev` is not compared",
+        "format/rules.py",
+        '        if entry.get("prev") != self.prev:\n',
+        "        if self.seq < 0:\n",
+        "vectors",
+    ),
+    Bug(
+        "the id of a payload is not compared",
+        "format/lines.py",
+        "    if blob_id(binascii.unhexlify(salt), form, covered) != blob:\n",
+        "    if len(salt) != 32:\n",
+        "vectors",
+    ),
+    Bug(
+        "a payload unfolds without bound",
+        "format/payloads.py",
+        "        if size > self._most:\n",
+        "        if size < 0:\n",
+        "unfolding",
+    ),
+    Bug(
+        "the second seal is computed from the start",
+        "format/rules.py",
+        "        for digest in self.digests[self._tree.count :]:\n",
+        "        self._tree = merkle.Tree()\n        for digest in self.digests:\n",
+        "seals",
+    ),
+    Bug(
+        "a retract leaves outcomes behind",
+        "format/rules.py",
+        "                self._calls[call] = (self._calls[call][0], -1)\n",
+        "                pass\n",
+        "vectors",
+    ),
+    Bug(
+        "a credential in a header is written",
+        "runtime/profiles.py",
+        "    return text not in _OPEN_HEADERS and _SECRET_HEADER.search(text) is not None\n",
+        "    return text not in _OPEN_HEADERS and _SECRET_HEADER.match(text) is not None\n",
+        "secrets",
+    ),
+    Bug(
+        "a full disk raises what an agent swallows",
+        "runtime/engine.py",
+        "    if isinstance(failure, Exception):\n        raise Stopped(",
+        "    if isinstance(failure, ControlFlow):\n        raise Stopped(",
+        "runs",
+    ),
+    Bug(
+        "half an entry stays in the file when a write fails",
+        "store/appender.py",
+        "            self._system.ftruncate(self._fd, self._end)\n",
+        "            pass\n",
+        "runs",
+    ),
+    Bug(
+        "payloads without their entry stay when a run is reopened",
+        "format/scanning.py",
+        "                whole = offset\n",
+        "                pass\n",
+        "checkers",
+    ),
+    Bug(
+        "a writer goes on after a write that failed",
+        "store/appender.py",
+        "        self._pending, self._write = None, self._refuse\n        failure =",
+        "        self._pending = None\n        failure =",
+        "appender",
+    ),
+    Bug(
+        "two writers may have one run",
+        "store/osfile.py",
+        "        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)\n",
+        "        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)\n",
+        "contract",
+    ),
+    Bug(
+        "a divergence is an exception like any other",
+        "errors.py",
+        "class Diverged(ControlFlow):",
+        "class Diverged(LoomError):",
+        "others",
+    ),
+    Bug(
+        "a mapping loses its order",
+        "format/blobs.py",
+        '        text = text_of(tree) if encoded else dump(tree)\n        known = content(b"json", text)\n',
+        "        tree = dict(sorted(tree.items())) if type(tree) is dict else tree\n"
+        '        text = text_of(tree) if encoded else dump(tree)\n        known = content(b"json", text)\n',
+        "lists",
+    ),
+)
+PROOFS["loop"] = ("tests/runtime/test_loop_timers.py",)

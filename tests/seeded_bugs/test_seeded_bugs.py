@@ -1,0 +1,49 @@
+"""Each bug that is put into a copy of the product is found by its proof. ``python -m tests.seeded_bugs`` shows by what.
+
+A bug whose place is gone from the source fails here: give it a new place, or another bug of its kind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.seeded_bugs.bugs import BUGS, PROOFS, Bug
+from tests.seeded_bugs.hunt import hunt, planted
+
+BUDGET = 300
+"""Seconds for all of them, on a machine that does other things too; about 100 on one that does not."""
+
+
+@pytest.fixture(scope="module")
+def budget() -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < BUDGET, "give slow bugs a quicker proof"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
+def test_the_bug_is_found(bug: Bug, tmp_path: Path, budget: None) -> None:
+    found = hunt(bug, tmp_path)
+    print(f"{found.proof} {found.seconds:.1f} s {found.said}")
+    assert found.proof is not None, f"{bug.name}: {PROOFS[bug.proof]} did not notice"
+
+
+def test_there_are_enough_of_them_and_each_has_its_place(tmp_path: Path) -> None:
+    assert len(BUGS) >= 20
+    assert len({bug.name for bug in BUGS}) == len(BUGS)
+    for number, bug in enumerate(BUGS):
+        planted(bug, tmp_path / str(number))
+        assert bug.proof in PROOFS
+
+
+def test_a_copy_without_a_bug_passes(tmp_path: Path) -> None:
+    """Otherwise every proof would find everything."""
+    from tests.seeded_bugs.hunt import failure_of
+
+    assert failure_of(PROOFS["vectors"], planted(None, tmp_path)) is None
+    assert failure_of(PROOFS["fields"], tmp_path / "src") is None
