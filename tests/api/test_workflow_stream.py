@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,14 @@ from agentloom import State, Trace, Workflow, goto
 from agentloom.api.retries import Retry
 from agentloom.events import Decided, Event, Finished, Retried, StepFinished, StepSkipped, StepStarted
 from agentloom.store import MemoryStore
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Reading events, whole or in part, with a loop or without one, leaves Ctrl-C to whom it was."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def told(event: Event | Finished) -> tuple[Any, ...]:

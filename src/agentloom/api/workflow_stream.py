@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -105,13 +106,21 @@ def in_steps(agent: Agent[..., Any], given: object, options: Mapping[str, Any]) 
 def _in_steps(
     agent: Agent[..., Any], given: object, options: Mapping[str, Any]
 ) -> Iterator[Event | Finished]:
-    with asyncio.Runner() as runner:
-        stream = WorkflowStream(agent, given, options)
-        try:
-            while (event := runner.run(_next(stream))) is not None:
-                yield event
-        finally:
-            runner.run(stream.aclose())
+    before = signal.getsignal(signal.SIGINT)
+    runner = asyncio.Runner()
+    try:
+        with runner:
+            stream = WorkflowStream(agent, given, options)
+            try:
+                while (event := runner.run(_next(stream))) is not None:
+                    yield event
+            finally:
+                runner.run(stream.aclose())
+    finally:
+        # The run takes Ctrl-C over in one `runner.run` and gives it back in another: to the handler of the first.
+        last = getattr(signal.getsignal(signal.SIGINT), "func", None)
+        if getattr(last, "__self__", None) is runner and before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 async def _next(stream: WorkflowStream) -> Event | Finished | None:
