@@ -114,11 +114,10 @@ class Captures:
                 joined = self._with(fields, grown, others) if grown else None
                 if joined is not None:
                     return joined, grown
-        request = fields if type(fields) is dict else dict(fields)
-        small = small_copy(request)
+        small = small_copy(fields)
         if small is not None:
             return small, {}
-        tree = encode(request, self._types)
+        tree = encode(dict(fields), self._types)
         if type(tree) is not dict:
             raise TypeError("a request must be a mapping with string names")
         return tree, {}
@@ -133,14 +132,15 @@ class Captures:
         self, fields: Mapping[str, object], grown: Mapping[str, Grown], others: dict[str, object]
     ) -> dict[str, Tree] | None:
         """The whole tree from the lists and the other fields; None where ``encode`` must say what is refused."""
-        rest: Tree = small_copy(others)
+        rest = small_copy(others)
         if rest is None:
             try:
-                rest = encode(others, self._types)
+                tree = encode(others, self._types)
             except ValueRefused:
                 return None
-            if type(rest) is not dict or rest.keys() != others.keys():
+            if type(tree) is not dict or tree.keys() != others.keys():
                 return None
+            rest = tree
         return {name: grown[name].items if name in grown else rest[name] for name in fields}
 
     def _grown(self, series: str, field: str, value: list[Any]) -> Grown | None:

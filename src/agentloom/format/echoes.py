@@ -134,11 +134,10 @@ class Echoes:
     def _learn(self, place: list[Tree], tree: Tree, levels: int) -> None:
         items = tree.items() if is_map(tree) else enumerate(tree) if is_list(tree) else ()
         for key, item in items:
-            kind = type(item)
-            if kind is str:
+            if type(item) is str:
                 if SHARE_BYTES <= len(item) < APART_BYTES:
                     self._parts.setdefault(self.identify(item)[1], [*place, key])
-            elif kind is dict or kind is list:
+            elif is_container(item):
                 text, known = self.identify(item)
                 if len(text) < SHARE_BYTES:
                     continue

@@ -11,6 +11,7 @@ __all__ = ["HEX64", "KINDS", "NOT_REFERENCES", "Broken", "Entry", "check_fields"
 
 Entry = dict[str, Any]
 
+_MAX_SHAPES = 256
 HEX64 = re.compile("[0-9a-f]{64}")
 
 # Field -> type, of the fields that each kind must have.
@@ -95,7 +96,9 @@ _STATUS = {"outcome": {"ok", "error", "cancelled", "closed"}, "end": {"completed
 # Fields of these names never name a blob, whatever they look like.
 _CODES = "call type name key profile src parent effect run agent entry format version digest flags ask origin status"
 _NAMES = "reads goto others"  # names of steps and of fields of a state
-NOT_REFERENCES = frozenset(["seq", "prev", "at", "kind", "head", "root", "blobs", "sig", *_CODES.split(), *_NAMES.split()])
+NOT_REFERENCES = frozenset(
+    ["seq", "prev", "at", "kind", "head", "root", "blobs", "sig", *_CODES.split(), *_NAMES.split()]
+)
 
 
 class Broken(Exception):
@@ -111,6 +114,11 @@ class Broken(Exception):
 
 def check_fields(entry: Entry, kind: str) -> bool:
     """Whether ``kind`` is known here; raises ``Broken`` when a field that it needs is missing or of another type."""
+    shape = (kind, *entry)
+    known = _shapes.get(shape)
+    if known is not None and [*map(type, entry.values())] == known[0]:
+        _check_blobs(entry, kind, known[1])
+        return True
     simple = _SIMPLE.get(kind)
     if simple is None:
         required = _REQUIRED.get(kind)
@@ -123,14 +131,26 @@ def check_fields(entry: Entry, kind: str) -> bool:
         for name, wanted in simple:
             if type(entry.get(name)) is not wanted:  # None, where it is missing, is of no wanted type
                 raise Broken("entry.field", f"a {kind} entry needs {name} ({wanted.__name__})")
-    for name in _BLOB_FIELDS.intersection(entry):
+    blobs = tuple(_BLOB_FIELDS.intersection(entry))
+    _check_blobs(entry, kind, blobs)
+    if len(_shapes) < _MAX_SHAPES:
+        _shapes[shape] = ([*map(type, entry.values())], blobs)
+    return True
+
+
+_shapes: dict[tuple[str, ...], tuple[list[type], tuple[str, ...]]] = {}
+"""Kind and names of the fields of entries that were right, in their order -> the types of the values, and which are
+blobs: most entries of a trace look like one before."""
+
+
+def _check_blobs(entry: Entry, kind: str, blobs: tuple[str, ...]) -> None:
+    for name in blobs:
         value = entry[name]
         if type(value) is not str or HEX64.fullmatch(value) is None:
             raise Broken("entry.field", f"{name} of a {kind} entry is not a blob id")
     statuses = _STATUS.get(kind)
     if statuses is not None and entry["status"] not in statuses:
         raise Broken("entry.field", f"{entry['status']!r} is no status of a {kind} entry")
-    return True
 
 
 def references(entry: Entry) -> list[str]:

@@ -28,8 +28,8 @@ __all__ = [
 
 BLOB_START = b'{"blob":'
 ENTRY_START = b'{"seq":'
-_BLOB = re.compile(
-    rb'\{"blob":"([0-9a-f]{64})","salt":"([0-9a-f]{32})","form":"(json|bytes|nonce)","data":(.+)\}'
+_BLOB = re.compile(  # up to where the data begins, which goes on until the line's last character
+    rb'\{"blob":"([0-9a-f]{64})","salt":"([0-9a-f]{32})","form":"(json|bytes|nonce)","data":'
 )
 _ENCRYPTED = re.compile(rb'\{"blob":"[0-9a-f]{64}","salt":"[0-9a-f]{32}","form":"[a-z]+","codec":"')
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -68,12 +68,13 @@ def read_blob(line: bytes) -> tuple[str, str, bytes]:
     """Id, form and covered bytes of a blob line whose id holds; raises ``Broken``."""
     if len(line) > LINE_BYTES:
         raise Broken("line.long", f"a line of {len(line)} bytes; the limit is {LINE_BYTES}")
-    match = _BLOB.fullmatch(line)
-    if match is None:
+    match = _BLOB.match(line)
+    covered = line[match.end() : -1] if match is not None else b""
+    if match is None or not covered or line[-1:] != b"}" or b"\n" in covered:
         if _ENCRYPTED.match(line):
             raise Broken("version.codec", "an encoded blob; this reader knows no codec", version=True)
         raise Broken("blob.form", "not exactly the fields of a blob line: blob, salt, form, data")
-    name, salt, form_name, covered = match.groups()
+    name, salt, form_name = match.groups()
     blob, form = name.decode(), form_name.decode()
     if form != "json":
         covered = _decoded(covered, form)

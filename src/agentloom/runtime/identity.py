@@ -18,6 +18,7 @@ from agentloom.runtime.agents import AgentFunction
 __all__ = ["code_identity", "environment", "own_modules"]
 
 _SITES = frozenset(("site-packages", "dist-packages"))
+_MAX_FILES = 16_384
 _MAX_SOURCE = 1_000_000
 """Bytes of a source file beyond which only its digest is kept."""
 
@@ -48,15 +49,32 @@ def own_modules(root: str, module: str, file: str | None) -> dict[str, Tree]:
     prefix = os.path.join(root, "")
     # A copy, made in one step: making a list of pairs may run the collector, and destructors that import.
     for name, loaded in sys.modules.copy().items():
-        path = getattr(loaded, "__file__", None)
-        if not isinstance(path, str) or not path.endswith(".py"):
+        given = getattr(loaded, "__file__", None)
+        if type(given) is not str:
             continue
-        path = _normal(path) if os.path.isabs(path) else os.path.abspath(path)
-        if path.startswith(prefix) and not _installed(path) and _belongs(path, file, root):
+        path = _files[given] if given in _files else _own_file(given)
+        if path is not None and path.startswith(prefix) and _belongs(path, file, root):
             _keep(found, name, path, root)
     if file is not None and module not in found and os.path.isfile(file):
         _keep(found, module, file, root)
     return found
+
+
+_files: dict[str, str | None] = {}
+"""The absolute ``__file__`` of loaded modules -> where it is, or None for what nobody's agent consists of."""
+
+
+def _own_file(given: str) -> str | None:
+    """The place of a module's source that is nobody's library; None for other files."""
+    absolute = os.path.isabs(given)
+    path: str | None = None
+    if given.endswith(".py"):
+        path = os.path.normpath(given) if absolute else os.path.abspath(given)
+        if _installed(path):
+            path = None
+    if absolute and len(_files) < _MAX_FILES:
+        _files[given] = path
+    return path
 
 
 def _keep(found: dict[str, Tree], name: str, path: str, root: str) -> None:
@@ -75,12 +93,6 @@ def _belongs(path: str, file: str | None, root: str) -> bool:
     return path.startswith(os.path.join(home, "")) or os.path.dirname(path) == root
 
 
-@functools.lru_cache(maxsize=4096)
-def _normal(path: str) -> str:
-    return os.path.normpath(path)
-
-
-@functools.lru_cache(maxsize=4096)
 def _installed(path: str) -> bool:
     paths = sysconfig.get_paths()
     libraries = [os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib")]
