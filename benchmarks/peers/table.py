@@ -115,7 +115,11 @@ def _line(row: Row) -> str:
         f"{_number(row.micros(what)):>8} {_times(row.ratio(what)):>23}" for what in ("record", "replay")
     ]
     size = f"{row.found['bytes']:>11,} {row.found['growth']:>8.1f}x"
-    return f"{' '.join(cells)} {notices:>8} {size}  {row.contest.note}".rstrip()
+    again = [
+        f"replay performs {count} {kind} calls" for kind, count in row.found["performed"].items() if count
+    ]
+    note = "; ".join([row.contest.note] * bool(row.contest.note) + again)
+    return f"{' '.join(cells)} {notices:>8} {size}  {note}".rstrip()
 
 
 def lines(rows: Iterable[Row]) -> list[str]:
