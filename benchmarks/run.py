@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ import agentloom
 from benchmarks import ratios, sizes, startup
 from benchmarks.agent.agents import Backend
 from benchmarks.bounds import failed
+from benchmarks.machine import described
 
 _LONG_ROUNDS = 3
 
@@ -39,7 +39,7 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def show(found: Mapping[str, Any]) -> str:
     """For a person to read."""
-    lines = [f"Python {platform.python_version()}, {platform.machine()}", ""]
+    lines = [described(), ""]
     lines += found["short"].lines()
     if found["long"]:
         lines += ["", *found["long"].lines()]
@@ -54,7 +54,7 @@ def data(found: Mapping[str, Any]) -> dict[str, Any]:
     """For a machine to read."""
     parts = {name: found[name] for name in ("short", "long") if found[name]}
     return {
-        "python": platform.python_version(),
+        "machine": described(),
         "times": {str(part.turns): part.rows() for part in parts.values()},
         "start": found["start"],
         "size": found["size"],

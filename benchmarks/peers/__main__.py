@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import described
 from benchmarks.peers.environments import PINS, Unusable, cache_folder, interpreter
-from benchmarks.peers.machine import described
 from benchmarks.peers.table import CONTESTANTS, Row, behind, lines
 
 _ROOT = Path(__file__).resolve().parents[2]

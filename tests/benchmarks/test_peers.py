@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.machine import described
 from benchmarks.peers import environments
 from benchmarks.peers.__main__ import data, measured
 from benchmarks.peers.contestants import CLASSES
-from benchmarks.peers.machine import described
 from benchmarks.peers.table import CONTESTANTS, Row, behind, lines
 
 
