@@ -88,8 +88,8 @@ def plain_copy(value: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def plain_items(field: str, items: list[Any]) -> tuple[list[Any], list[bytes]] | None:
-    """Copies of ``items`` and the JSON of each; None when one holds anything but exact JSON types, or would nest too deep
-    in ``{field: items}``.
+    """Copies of ``items`` and the JSON of each; None when one holds anything but exact JSON types, or would nest too
+    deep in ``{field: items}``.
 
     For items that have a mark (``marks``): there is no value of a user's own type among them, and a subclass neither.
     """

@@ -77,7 +77,7 @@ class Call:
     def __init__(
         self,
         spec: CallSpec,
-        id: str,
+        id: str,  # noqa: A002 - the member's name
         path: str,
         index: int,
         src: str,

@@ -142,14 +142,15 @@ class AsyncDriver:
         future = call.sink if call is not None else None
         if not isinstance(future, asyncio.Future) or future.done():
             return
+        waiting = cast("asyncio.Future[object]", future)
         if delivery.error is not None:
             if isinstance(delivery.error, StopIteration):
                 # A future refuses StopIteration; asyncio itself turns it into RuntimeError at the same place.
-                future.set_exception(RuntimeError("a host call raised StopIteration"))
+                waiting.set_exception(RuntimeError("a host call raised StopIteration"))
             else:
-                future.set_exception(delivery.error)
+                waiting.set_exception(delivery.error)
         else:
-            cast("asyncio.Future[object]", future).set_result(delivery)
+            waiting.set_result(delivery)
 
     async def _until(self, done: Callable[[], bool], wake: asyncio.Event) -> None:
         while not self.advance(done):

@@ -27,6 +27,9 @@ from agentloom.runtime.source import OutcomeSource
 __all__ = ["Delivery", "Engine", "State"]
 
 
+_OF_CALLS = frozenset(("outcome", "chunk"))
+
+
 @dataclass(slots=True)
 class Delivery:
     """What the agent gets: a value, an exception, one chunk, or the end of a stream (``done``)."""
@@ -199,12 +202,11 @@ class Engine:
     def deliver(self, arrival: Arrival) -> Delivery:
         """Write one event and turn it into what the agent gets. Stops where a failure is kept."""
         self.guard()
-        if arrival.vt > self.vt:
-            self.vt = arrival.vt
+        self.vt = max(self.vt, arrival.vt)
         self._torn = True
         self.deliveries += 1
         try:
-            if arrival.kind == "outcome" or arrival.kind == "chunk":
+            if arrival.kind in _OF_CALLS:
                 return self._deliver_call(arrival)
             self.ledger.event(arrival.kind, self.deliveries, self.vt)
             self._torn = False

@@ -59,14 +59,15 @@ class LiveSource:
         pass
 
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
-        began = self.now()
+        clock = self._clock
+        began = clock()
         try:
             value = run_outside(perform)
         except BaseException as error:  # noqa: BLE001 - whatever it is, Ctrl-C too: recorded, and raised in the agent
-            now = self.now()
-            return Arrival("outcome", call, "error", error=error, vt=now, dur=now - began)
-        now = self.now()
-        return Arrival("outcome", call, value=value, vt=now, dur=now - began)
+            now = clock()
+            return Arrival("outcome", call, "error", error=error, vt=now - self._origin, dur=now - began)
+        now = clock()
+        return Arrival("outcome", call, value=value, vt=now - self._origin, dur=now - began)
 
     def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
         # The iterator is made at the first read, so that an error of making it is an outcome like any other.
@@ -193,10 +194,10 @@ class LiveSource:
                 if call is not None and arrival.kind == "outcome":
                     self._open.pop(call.id, None)
                 return arrival
+        if timer is None:
+            return None
         now = self.now()
-        if timer is not None and timer <= now:
-            return Arrival("timer", vt=now)
-        return None
+        return Arrival("timer", vt=now) if timer <= now else None
 
     def interrupt(self) -> bool:
         self._arrived.appendleft(Arrival("cancel", vt=self.now()))
