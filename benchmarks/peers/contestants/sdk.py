@@ -28,7 +28,7 @@ class Cassette(Contestant):
         return workload.loop(ask_with(self.server.url), workload.tool, turns)
 
     def record(self, turns: int) -> list[Message]:
-        with self.vcr.use_cassette(str(self.folder / "run.yaml"), record_mode="once", **self.options):
+        with self.vcr.use_cassette(str(self.folder / "run.yaml"), record_mode="once"):
             return workload.loop(ask_with(self.server.url), workload.tool, turns)
 
     def replay(self, turns: int, edited_at: int | None = None) -> list[Message]:
@@ -40,6 +40,9 @@ class Cassette(Contestant):
 
 
 class CassetteOfBodies(Cassette):
-    """Told to compare the body of each request too: the only way in which it checks what the agent asks."""
+    """Told to compare the body of each request in a replay: the only way in which it checks what the agent asks.
+
+    Not while recording: there it would compare each request with all before it, and has nothing to check.
+    """
 
     options = {"match_on": ["method", "scheme", "host", "port", "path", "query", "body"]}  # noqa: RUF012
