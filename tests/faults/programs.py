@@ -72,7 +72,7 @@ def careless() -> str:
     again(lambda: effect("bad two"))
     again(lambda: child("three"))
     again(lambda: sync.parallel(lambda: effect("left"), lambda: effect("right"))[0])
-    again(lambda: sync.note("noted") or "noted")
+    again(lambda: sync.note("noted"))
     again(lambda: effect("last"))
     return "fine"
 

@@ -60,7 +60,7 @@ def run(program: Any, store: LocalStore) -> Trace:
 
 def values_of(recording: Recording) -> set[str]:
     """Everything that the trace says the agent got."""
-    found: set[str] = {"noted", ""}
+    found: set[str] = {"None", ""}
     for call in recording.calls:
         if call.status == "ok":
             found.add(str(decode(recording.outcome(call), None)))

@@ -66,11 +66,11 @@ class Draft:
     def entries(self) -> list[dict[str, Any]]:
         return [line for line in self.lines if isinstance(line, dict)]
 
-    def add(self, name: int, tree: object, *, form: str = "json") -> str:
+    def add(self, name: int, tree: Any, *, form: str = "json") -> str:
         """Put a blob at the end; the name to call it by (64 hex digits that stand for its id)."""
         called = f"{name:064x}"
         text = json.dumps(tree, separators=(",", ":"), ensure_ascii=False).encode() if form == "json" else (
-            b'"' + base64.b64encode(bytes(tree)) + b'"'  # type: ignore[arg-type]
+            b'"' + base64.b64encode(bytes(tree)) + b'"'
         )  # fmt: skip
         self.lines.append(Blob(called, name.to_bytes(16, "big"), form, text))
         return called

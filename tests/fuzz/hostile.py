@@ -27,9 +27,9 @@ def _draft() -> Draft:
 def _returning(*trees: object) -> bytes:
     """A trace whose only call returns the last of ``trees``; the others are blobs named 1, 2, ... by position."""
     draft = _draft()
-    at = next(i for i, line in enumerate(draft.lines) if isinstance(line, dict) and line["kind"] == "outcome")
-    dropped = draft.lines[at]["val"]  # type: ignore[call-overload,index]
-    draft.lines[at]["val"] = f"{len(trees):064x}"  # type: ignore[call-overload,index]
+    outcome = next(entry for entry in draft.entries if entry["kind"] == "outcome")
+    at = draft.lines.index(outcome)
+    dropped, outcome["val"] = outcome["val"], f"{len(trees):064x}"
     tail, draft.lines = draft.lines[at:], draft.lines[:at]
     draft.lines = [line for line in draft.lines if not (isinstance(line, Blob) and line.name == dropped)]
     for number, tree in enumerate(trees, start=1):

@@ -16,8 +16,8 @@ from agentloom.format.journal import check
 from tests.fuzz.mutations import mutated, seeds_of
 from tests.fuzz.victims import VICTIMS
 
-FIRST, COUNT = 0, 1000
-COMMANDS = range(FIRST, 150)
+FIRST, COUNT = 0, 600
+COMMANDS = range(FIRST, 60)
 #: Numbers that once brought a reader down.
 FOUND = (92, 123, 277, 283, 415, 1161, 1555, 2757)
 

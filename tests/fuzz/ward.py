@@ -66,15 +66,15 @@ def run_in_ward(victim: Callable[[str], str], path: str, bounds: Bounds) -> Ende
         return Ended(
             "", f"the process ended with {word} after {seconds:.1f} s", seconds, usage.ru_maxrss * 1024
         )
-    facts = json.loads(answer)
-    problem = facts.get("problem")
+    told = json.loads(answer)
+    problem, memory = told.get("problem"), int(told["memory"])
     if problem is not None:
-        problem = f"{problem}\n{facts['at']}"
+        problem = f"{problem}\n{told['at']}"
     elif seconds > bounds.seconds:
         problem = f"took {seconds:.1f} s, more than {bounds.seconds:.1f}"
-    elif int(facts["memory"]) > bounds.memory:
-        problem = f"took {int(facts['memory']) >> 20} MiB, more than {bounds.memory >> 20}"
-    return Ended(str(facts.get("said", "")), problem, seconds, int(facts["memory"]))
+    elif memory > bounds.memory:
+        problem = f"took {memory >> 20} MiB, more than {bounds.memory >> 20}"
+    return Ended(str(told.get("said", "")), problem, seconds, memory)
 
 
 def _peak() -> int:

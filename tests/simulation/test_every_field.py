@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -30,9 +30,9 @@ def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield path
 
 
-def changed(request: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
+def changed(request: Mapping[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
     """A copy of the request with another value at ``path``."""
-    made = copy.deepcopy(request)
+    made = copy.deepcopy(dict(request))
     inner: Any = made
     for key in path[:-1]:
         inner = inner[key]

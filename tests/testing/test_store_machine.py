@@ -16,7 +16,7 @@ from agentloom.store.base import Appender
 from agentloom.testing.store_machine import StoreMachine
 
 STEPS = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, derandomize=True,
+    max_examples=20, stateful_step_count=30, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 

@@ -92,7 +92,7 @@ class StoreMachine(RuleBasedStateMachine):
     def prepare(self, number: int, calls: int, tag: str | None) -> Any:
         """Think of a run; nothing is stored."""
         if number in self.model:
-            return multiple()
+            return multiple()  # pyright: ignore[reportUnknownVariableType] - of nothing
         sample = Sample(number, tags={"user": tag} if tag else None)
         appends = [
             sample.start(),
