@@ -150,8 +150,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "the virtual clock runs on by itself",
         "runtime/engine.py",
-        "            self.vt = arrival.vt\n",
-        "            self.vt = arrival.vt + 1\n",
+        "        self.deliveries += 1\n",
+        "        self.deliveries += 1\n        self.vt += 1\n",
         "mixed",
     ),
     Bug(
