@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from agentloom.errors import Diverged, NotSupported, Stopped, StoreFailed, ValueRefused
+from agentloom.format.digests import request_key
+from agentloom.format.values import Tree, Types
 from agentloom.runtime.calls import Arrival, CallSpec
+from agentloom.runtime.places import Places
 from tests.runtime.fakes import Bench
 
 
@@ -160,6 +164,60 @@ def test_states_marks_and_the_end(bench: Bench) -> None:
     assert bench.kinds == ["start", "state", "note", "end"]
     assert bench.last()["totals"] == {"calls": 0, "deliveries": 0}
     assert bench.source.told[-1] == ("finished", ("completed", "out"))
+
+
+@dataclass
+class Order:
+    number: int
+
+
+class Nowhere(Places):
+    def caller(self) -> str:
+        return "?"
+
+
+def test_a_state_is_written_with_its_key_and_what_it_chose(bench: Bench) -> None:
+    engine, root = bench.engine, bench.session.root
+    engine.state(root, "route", [1], ("input",), "flow.py:3 route", goto="pay", others=("refuse",))
+    fields: Tree = {"type": "state", "name": "route", "fields": {"value": [1]}}
+    entry = bench.last()
+    assert bench.payload("val") == [1]
+    assert {name: entry[name] for name in ("call", "name", "key", "reads", "src", "goto", "others")} == {
+        "call": "root/probe#1",
+        "name": "route",
+        "key": request_key(bytes(32), "state/1", fields),
+        "reads": ["input"],
+        "src": "flow.py:3 route",
+        "goto": "pay",
+        "others": ["refuse"],
+    }
+
+
+def test_a_state_set_by_no_code_of_the_agents_is_placed_where_its_scope_started(bench: Bench) -> None:
+    bench.engine.state(bench.session.root, "route", 1, ())
+    assert bench.last()["src"].startswith("test_engine.py:")
+    bench.engine.places = Nowhere("/")
+    bench.session.root.src = "flow.py:9 start"
+    bench.engine.state(bench.session.root, "route", 1, ())
+    assert bench.last()["src"] == "flow.py:9 start"
+
+
+def test_a_state_of_a_declared_type_comes_back_as_that_type(bench: Bench) -> None:
+    bench.engine.types = Types()
+    bench.engine.types.register(Order)
+    given = Order(3)
+    kept = bench.engine.state(bench.session.root, "order", given, ())
+    assert kept == given
+    assert kept is not given
+
+
+def test_a_state_that_is_cut_off_in_the_middle_ends_the_run(bench: Bench) -> None:
+    bench.source.raises = LookupError("raised by a signal handler")
+    with pytest.raises(LookupError):
+        bench.engine.state(bench.session.root, "route", 1, ())
+    bench.source.raises = None
+    with pytest.raises(Stopped, match="cut off in the middle"):
+        bench.begin()
 
 
 def test_after_the_end_nothing_is_written(bench: Bench) -> None:
