@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, cast
 
@@ -250,6 +252,32 @@ def test_a_call_that_arrived_before_its_task_was_cancelled_keeps_its_outcome() -
     trace = recorded(late)
     assert trace.output[1] == "int"
     assert trace.calls[1].status == "ok"
+
+
+def test_a_call_that_was_answered_is_no_work_for_the_collector() -> None:
+    """An agent of many turns would leave its histories to the collector, one for each turn."""
+    left: list[int] = []
+
+    @agent
+    async def several() -> None:
+        made: list[weakref.ref[Call]] = []
+
+        async def performed(call: Call) -> int:
+            made.append(weakref.ref(call))
+            return 5
+
+        for _ in range(5):
+            await call_async(CallSpec("tool", "t", {}), performed)
+        left.append(sum(ref() is not None for ref in made))
+
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        several.run(store=":memory:")
+    finally:
+        if enabled:
+            gc.enable()
+    assert left <= [1]  # the driver holds the last one
 
 
 def test_cancelling_twice_cancels_once() -> None:

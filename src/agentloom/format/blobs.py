@@ -70,6 +70,11 @@ class BlobWriter:
             writer._echoes.whole[content(form.encode(), data)] = blob
         return writer
 
+    def release(self) -> None:
+        """Forget what the run holds; nothing more will be put."""
+        self._echoes = Echoes()
+        self._histories = Histories()
+
     @property
     def pending(self) -> bytes:
         """The lines that ``take`` would return now."""

@@ -106,7 +106,7 @@ class Captures:
                 if type(value) is not list or not value:
                     others[name] = value
                     continue
-                found = self._grown(series, name, cast("list[Any]", value))
+                found = self._grown(series, name, cast("list[Any]", value))  # type: ignore[redundant-cast]
                 if found is None:
                     break
                 grown[name] = found

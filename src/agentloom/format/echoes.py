@@ -76,7 +76,7 @@ class Echoes:
 
     def __init__(self) -> None:
         self.whole: dict[bytes, str] = {}  # content -> blob id
-        self._parts: dict[bytes, list[Tree]] = {}  # content -> [{"$ref": id}, key, ...]
+        self._parts: dict[bytes, tuple[str | int, ...]] = {}  # content -> id of the payload, key, ...
         self._seen: dict[
             int, tuple[bytes, bytes]
         ] = {}  # identity -> JSON and content of a part of the current payload
@@ -107,7 +107,7 @@ class Echoes:
         if blob is not None:
             return {"$ref": blob}
         part = self._parts.get(known)
-        return None if part is None else {"$part": [*part]}
+        return None if part is None else {"$part": [{"$ref": part[0]}, *part[1:]]}
 
     def find_text(self, text: str) -> Tree:
         """A reference to the value of which ``text`` is the JSON, or None."""
@@ -129,19 +129,19 @@ class Echoes:
     def learn(self, blob: str, tree: Tree) -> None:
         """Remember the parts of a payload that are worth a reference."""
         if is_container(tree):
-            self._learn([{"$ref": blob}], tree, _LEVELS)
+            self._learn((blob,), tree, _LEVELS)
 
-    def _learn(self, place: list[Tree], tree: Tree, levels: int) -> None:
+    def _learn(self, place: tuple[str | int, ...], tree: Tree, levels: int) -> None:
         items = tree.items() if is_map(tree) else enumerate(tree) if is_list(tree) else ()
         for key, item in items:
             if type(item) is str:
                 if SHARE_BYTES <= len(item) < APART_BYTES:
-                    self._parts.setdefault(self.identify(item)[1], [*place, key])
+                    self._parts.setdefault(self.identify(item)[1], (*place, key))
             elif is_container(item):
                 text, known = self.identify(item)
                 if len(text) < SHARE_BYTES:
                     continue
                 if len(text) < APART_BYTES:
-                    self._parts.setdefault(known, [*place, key])
+                    self._parts.setdefault(known, (*place, key))
                 if levels:
-                    self._learn([*place, key], item, levels - 1)
+                    self._learn((*place, key), item, levels - 1)

@@ -81,6 +81,11 @@ class Journal:
         """What the blob's id covers: its JSON as written, or its decoded bytes. ``PayloadMissing``."""
         return self._line(blob)[1]
 
+    def text(self, blob: str) -> bytes:
+        """What ``data`` gives; nothing where the blob's line is not there."""
+        held = self._blobs.get(blob)
+        return b"" if held is None else held[1]
+
     @property
     def nonce(self) -> bytes | None:
         """The run's key nonce; None when it was erased, which happens together with any payload."""

@@ -91,6 +91,8 @@ def run_agent(
             raise
         if not judged:  # neither the agent's own recorded failure nor a verdict: a fault that must be seen
             raise
+    finally:
+        session.engine.release()
     if source.unusable is not None:
         raise source.unusable
 

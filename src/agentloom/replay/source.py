@@ -140,22 +140,19 @@ class ReplaySource:
         if not self._odd:
             step = self._step()
             recorded = step.call if step is not None and step.kind == "request" else None
-            if recorded is not None and recorded.id == call.id and self._same_request(recorded, call):
-                self._at += 1
-                self._matched += 1
-                self._open[call.id] = recorded
-                self._compare_noted(recorded, call)
-                return
-            if recorded is not None and recorded.id == call.id and self._same_but_for_ids(recorded, call):
-                self._at += 1
-                self._matched += 1
-                self._open[call.id] = recorded
-                return
+            if recorded is not None and recorded.id == call.id:
+                same = recorded.key == call.key if self._keyed else self._same_request(recorded, call)
+                if same or self._same_but_for_ids(recorded, call):
+                    self._at += 1
+                    self._matched += 1
+                    self._open[call.id] = recorded
+                    if same:
+                        self._compare_noted(recorded, call)
+                    return
         self._odd.append(call)
 
     def _same_request(self, recorded: RecordedCall, call: Call) -> bool:
-        if self._keyed:
-            return recorded.key == call.key
+        """Whether it is the same one, of a trace whose keys cannot be made any more."""
         judge = Judge(self.recording, self._at, [call], quiescent=False)
         return judge.ident(call) == judge.ident_recorded(recorded)
 
@@ -214,8 +211,7 @@ class ReplaySource:
         pattern = self._noted_names[recorded.profile]
         if pattern is None:
             return False
-        journal = self.recording.journal
-        text = journal.data(recorded.req) if journal.has(recorded.req) else b""
+        text = self.recording.journal.text(recorded.req)
         if text[:1] == b"{" and text[:3] != b'{"$' and b"\\u00" not in text and not pattern.search(text):
             return False
         return len(self._payload(lambda: self.recording.request(recorded))) != len(call.key_tree)
@@ -328,7 +324,10 @@ class ReplaySource:
             tree = self._payload(lambda: self.recording.chunk(step))
             arrival = Arrival.of_record("chunk", call, tree=tree, vt=step.vt, offset=step.offset)
         else:
-            tree, plain = self._payload(lambda: self.recording.result(recorded))
+            try:
+                tree, plain = self.recording.result(recorded)
+            except LoomError as error:
+                raise self._unreadable(error) from error
             arrival = Arrival.of_record(
                 "outcome", call, recorded.status or "ok", tree=tree, plain=plain, vt=step.vt, usage=recorded.usage,
                 dur=recorded.dur,
@@ -488,8 +487,11 @@ class ReplaySource:
         try:
             return read()
         except LoomError as error:
-            self.unusable = error
-            raise Diverged(str(error)) from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: LoomError) -> Diverged:
+        self.unusable = error
+        return Diverged(str(error))
 
     def _ref(self, recorded: RecordedCall) -> CallRef:
         return recorded_ref(self.recording, recorded)

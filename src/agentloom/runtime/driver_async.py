@@ -140,8 +140,11 @@ class AsyncDriver:
             return
         call = delivery.call
         future = call.sink if call is not None else None
-        if not isinstance(future, asyncio.Future) or future.done():
+        if call is None or not isinstance(future, asyncio.Future) or future.done():
             return
+        call.sink = (
+            None  # the future will hold the delivery, which holds the call: no cycle for the collector
+        )
         waiting = cast("asyncio.Future[object]", future)
         if delivery.error is not None:
             if isinstance(delivery.error, StopIteration):

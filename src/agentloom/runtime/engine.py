@@ -320,6 +320,11 @@ class Engine:
         was written."""
         self._captures.check()
 
+    def release(self) -> None:
+        """Nothing more will be asked: let go of the histories at once. The engine itself is part of cycles, and would
+        keep them until the collector comes by."""
+        self._captures = Captures(self.types)
+
     # -- the verdict ---------------------------------------------------------------------------------------------
 
     def guard(self) -> None:

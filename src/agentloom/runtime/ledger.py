@@ -177,6 +177,10 @@ class TraceLedger:
         name = "err" if status == "failed" else "val"
         self._emit("end", {"status": status, name: self._blobs.put(tree), "totals": dict(totals)})
 
+    def release(self) -> None:
+        """Nothing more will be written: let go of what was said before at once (see ``Engine.release``)."""
+        self._blobs.release()
+
     def _settle(self) -> None:
         """Write the chunks that were kept back. Before anything of the next entry is put: each payload stands right
         before the first entry that names it."""
