@@ -142,9 +142,8 @@ class AsyncDriver:
         future = call.sink if call is not None else None
         if call is None or not isinstance(future, asyncio.Future) or future.done():
             return
-        call.sink = (
-            None  # the future will hold the delivery, which holds the call: no cycle for the collector
-        )
+        # The future will hold the delivery, which holds the call: no cycle for the collector.
+        call.sink = None
         waiting = cast("asyncio.Future[object]", future)
         if delivery.error is not None:
             if isinstance(delivery.error, StopIteration):
