@@ -53,7 +53,7 @@ def test_another_call_before_what_it_waited_for() -> None:
     with pytest.raises(Diverged):
         _set(session)
     assert source.finding is not None
-    assert (source.finding.cls, source.finding.reason) == ("changed", "request")
+    assert (source.finding.cls, source.finding.message, source.finding.reason) == ("changed", "", "request")
     assert source.finding.call == _ref(source, calls[0], 1, 2)
 
 
