@@ -114,11 +114,6 @@ class Broken(Exception):
 
 def check_fields(entry: Entry, kind: str) -> bool:
     """Whether ``kind`` is known here; raises ``Broken`` when a field that it needs is missing or of another type."""
-    shape = (kind, *entry)
-    known = _shapes.get(shape)
-    if known is not None and [*map(type, entry.values())] == known[0]:
-        _check_blobs(entry, kind, known[1])
-        return True
     simple = _SIMPLE.get(kind)
     if simple is None:
         required = _REQUIRED.get(kind)
@@ -132,18 +127,6 @@ def check_fields(entry: Entry, kind: str) -> bool:
             if type(entry.get(name)) is not wanted:  # None, where it is missing, is of no wanted type
                 raise Broken("entry.field", f"a {kind} entry needs {name} ({wanted.__name__})")
     blobs = tuple(_BLOB_FIELDS.intersection(entry))
-    _check_blobs(entry, kind, blobs)
-    if len(_shapes) < _MAX_SHAPES:
-        _shapes[shape] = ([*map(type, entry.values())], blobs)
-    return True
-
-
-_shapes: dict[tuple[str, ...], tuple[list[type], tuple[str, ...]]] = {}
-"""Kind and names of the fields of entries that were right, in their order -> the types of the values, and which are
-blobs: most entries of a trace look like one before."""
-
-
-def _check_blobs(entry: Entry, kind: str, blobs: tuple[str, ...]) -> None:
     for name in blobs:
         value = entry[name]
         if type(value) is not str or HEX64.fullmatch(value) is None:
@@ -151,6 +134,27 @@ def _check_blobs(entry: Entry, kind: str, blobs: tuple[str, ...]) -> None:
     statuses = _STATUS.get(kind)
     if statuses is not None and entry["status"] not in statuses:
         raise Broken("entry.field", f"{entry['status']!r} is no status of a {kind} entry")
+    if len(_shapes) < _MAX_SHAPES:
+        _shapes[kind, *entry] = ([*map(type, entry.values())], blobs, statuses)
+    return True
+
+
+_shapes: dict[tuple[str, ...], tuple[list[type], tuple[str, ...], set[str] | None]] = {}
+"""Kind and names of the fields of entries that were right, in their order -> the types of the values, which of them are
+blobs, and what the status may be: most entries of a trace look like one before."""
+
+
+def looks_right(entry: Entry) -> bool:
+    """Whether an entry looks like one that was right before: ``check_fields`` has nothing to say of it, and seq and at
+    are integers. Never raises."""
+    kind = entry.get("kind")
+    shape = _shapes.get((kind, *entry)) if type(kind) is str else None
+    if shape is None or [*map(type, entry.values())] != shape[0]:
+        return False
+    for name in shape[1]:
+        if HEX64.fullmatch(entry[name]) is None:
+            return False
+    return shape[2] is None or entry["status"] in shape[2]
 
 
 def references(entry: Entry) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from agentloom.format import callids, merkle
 from agentloom.format.digests import NO_PREV
-from agentloom.format.fields import HEX64, Broken, Entry, check_fields
+from agentloom.format.fields import HEX64, Broken, Entry, check_fields, looks_right
 from agentloom.format.guards import is_list, is_map
 from agentloom.format.limits import ENTRIES
 from agentloom.format.runids import is_run_id
@@ -54,8 +55,10 @@ class Rules:
 
     def entry(self, entry: Entry, digest: str) -> None:
         """Take the next entry, whose digest is ``digest``."""
-        seq, kind = entry.get("seq"), entry.get("kind")
-        if type(seq) is not int or type(kind) is not str or type(entry.get("at")) is not int:
+        right = looks_right(entry)
+        seq: Any = entry.get("seq")
+        kind: Any = entry.get("kind")
+        if not right and (type(seq) is not int or type(kind) is not str or type(entry.get("at")) is not int):
             raise Broken("entry.field", "an entry needs seq (integer), prev, at (integer) and kind (text)")
         if seq == 0 and self.seq == 0:
             self._start(entry)
@@ -67,7 +70,7 @@ class Rules:
             raise Broken("order.start", "a second start entry")
         if self.end is not None and kind not in AFTER_END:
             raise Broken("order.closed", f"a {kind} entry after the end entry")
-        if check_fields(entry, kind):
+        if right or check_fields(entry, kind):
             check = self._by_kind.get(kind)
             if check is not None:
                 check(entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from agentloom.errors import FormatError, IntegrityError, UnsupportedVersion
 from agentloom.format.digests import entry_digest
@@ -79,6 +80,7 @@ def scan(data: bytes) -> Scan:
     size = len(data)
     returns = b"\r" in data
     find = data.find
+    blobs, entries, take = found.blobs, found.entries, found.rules.entry
     try:
         while position < size:
             number += 1
@@ -90,9 +92,18 @@ def scan(data: bytes) -> Scan:
             if returns:
                 _refuse_return(line)
             if line.startswith(BLOB_START):
-                _blob(found, line, number, position)
+                blob, form, covered = read_blob(line)
+                if blob in blobs:
+                    _refuse_twice(blob)
+                blobs[blob] = (form, covered)
+                found.blob_lines.append((blob, number, position, len(entries)))
+            elif line.startswith(ENTRY_START):
+                entry = read_entry(line)
+                take(entry, entry_digest(line))
+                entries.append(entry)
+                found.entry_lines.append((number, position))
             else:
-                _entry(found, line, number, position)
+                _refuse_line()
             position = end + 1
     except Broken as error:
         if number > 1 and data.find(b"\n", position) == size - 1 and b"\x00" in data[position:]:
@@ -106,27 +117,17 @@ def scan(data: bytes) -> Scan:
     return found
 
 
+def _refuse_twice(blob: str) -> NoReturn:
+    raise Broken("blob.duplicate", f"blob {blob[:12]} stands in the file twice")
+
+
+def _refuse_line() -> NoReturn:
+    raise Broken("line.kind", "neither an entry nor a blob line")
+
+
 def _refuse_return(line: bytes) -> None:
     if b"\r" in line:
         raise Broken("line.cr", "a carriage return; lines end in a line feed alone")
-
-
-def _blob(found: Scan, line: bytes, number: int, offset: int) -> None:
-    blob, form, covered = read_blob(line)
-    if blob in found.blobs:
-        raise Broken("blob.duplicate", f"blob {blob[:12]} stands in the file twice")
-    found.blobs[blob] = (form, covered)
-    found.blob_lines.append((blob, number, offset, len(found.entries)))
-
-
-def _entry(found: Scan, line: bytes, number: int, offset: int) -> None:
-    if not line.startswith(ENTRY_START):
-        raise Broken("line.kind", "neither an entry nor a blob line")
-    entry = read_entry(line)
-    digest = entry_digest(line)
-    found.rules.entry(entry, digest)
-    found.entries.append(entry)
-    found.entry_lines.append((number, offset))
 
 
 def _fault(error: Broken, line: int, offset: int) -> Fault:

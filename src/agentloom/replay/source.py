@@ -7,12 +7,14 @@ the engine hands over are never called.
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar, cast
 
+import orjson
+
 from agentloom.errors import Diverged, LoomError
+from agentloom.format.guards import is_map
 from agentloom.format.values import Tree
 from agentloom.replay.fields import Comparison, Difference, compare, same_tree
 from agentloom.replay.mismatch import Judge, goto_finding
@@ -55,7 +57,7 @@ class ReplaySource:
         self._shuffle: Shuffle | None = None
         self.remarks: dict[str, None] = {}
         """What differs in how the program declares its calls, in words; each once."""
-        self._noted_names: dict[str, re.Pattern[bytes] | None] = {}
+        self._noted_names: dict[str, frozenset[str]] = {}
         self._by_name: dict[tuple[str, str], RecordedCall] = {}
         self._ruled = any(call.rule is not None for call in recording.calls)
         self._keyed = recording.nonce is not None
@@ -199,20 +201,21 @@ class ReplaySource:
         self._note(recorded, call, compare(then, dict(call.noted)))
 
     def _has_noted(self, recorded: RecordedCall, call: Call) -> bool:
-        """Whether the recorded request has fields beside the load-bearing ones: by its text where that cannot have
-        them, else by its number of fields."""
+        """Whether the recorded request has fields beside the load-bearing ones: by the names that it was written with,
+        else by its number of fields."""
         if call.rule is not None and (call.rule.strict or not call.rule.whole):
             return True
-        if recorded.profile not in self._noted_names:
+        names = self._noted_names.get(recorded.profile)
+        if names is None:
             profile = self._payload(lambda: self.recording.profile(recorded))
-            names = "|".join(map(re.escape, profile.noted))
-            pattern = re.compile(rf'"(?:{names})"\s*:'.encode()) if names else None
-            self._noted_names[recorded.profile] = pattern
-        pattern = self._noted_names[recorded.profile]
-        if pattern is None:
+            names = self._noted_names[recorded.profile] = profile.noted
+        if not names:
             return False
-        text = self.recording.journal.text(recorded.req)
-        if text[:1] == b"{" and text[:3] != b'{"$' and b"\\u00" not in text and not pattern.search(text):
+        try:
+            fields: object = orjson.loads(self.recording.journal.text(recorded.req))
+        except ValueError:
+            fields = None
+        if is_map(fields) and next(iter(fields), "$")[:1] != "$" and names.isdisjoint(fields):
             return False
         return len(self._payload(lambda: self.recording.request(recorded))) != len(call.key_tree)
 
