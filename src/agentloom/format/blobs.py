@@ -208,9 +208,14 @@ class BlobWriter:
         size = 0
         for index, (text, known) in enumerate(growth.added):
             size += len(text)
-            if len(text) >= _REF_BYTES:
-                self._echoes.identified(items[index], text, known)
-                items[index] = self._item(items[index], apart)
+            if len(text) < _REF_BYTES:
+                continue
+            item = items[index]
+            if apart >= APART_BYTES and type(item) is dict and item:
+                items[index] = self._known_part(item, text, known)
+            else:
+                self._echoes.identified(item, text, known)
+                items[index] = self._item(item, apart)
         if size > PART_BYTES and len(text_of(items)) > PART_BYTES:
             return {"$ref": self._wide([self._part(item) for item in growth.items])}
         return {"$list": [growth.base, growth.keep, items]} if growth.keep else items
@@ -272,6 +277,10 @@ class BlobWriter:
         text, known = self._echoes.identify(item)
         if len(text) < _REF_BYTES:
             return item
+        return self._known_part(item, text, known)
+
+    def _known_part(self, item: Tree, text: bytes, known: bytes) -> Tree:
+        """As ``_part``, of a list or a mapping whose JSON and content are at hand."""
         found = self._echoes.find(known)
         if found is not None:
             return found

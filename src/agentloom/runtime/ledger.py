@@ -190,7 +190,8 @@ class TraceLedger:
 
     def _emit(self, kind: str, fields: Mapping[str, Tree]) -> None:
         pending = self._blobs.take()
-        self._journal.skip(len(pending))
+        if pending:
+            self._journal.skip(len(pending))
         self._append(pending + self._journal.entry(kind, fields, at=self._clock()))
 
 
