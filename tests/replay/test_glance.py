@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+from dataclasses import fields
+
 import pytest
 
 import agentloom
@@ -63,7 +65,7 @@ def data() -> bytes:
 
 
 def facts(call: RecordedCall) -> dict[str, object]:
-    return {name: getattr(call, name) for name in RecordedCall.__slots__ if name != "seq"}
+    return {one.name: getattr(call, one.name) for one in fields(RecordedCall) if one.name != "seq"}
 
 
 def test_the_ends_are_those_of_the_whole(data: bytes) -> None:

@@ -29,7 +29,7 @@ _PASSIVE = frozenset(("note", "flag", "tag", "gap", "erase", "seal", "index", "s
 _LATER = frozenset(("suspend", "answer", "resume", "retract"))
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(init=False, eq=False)  # with an __init__ of its own: of its many members most are seldom set
 class RecordedCall:
     """One recorded host call. ``index`` counts requests from 1; ``status`` is None where the run died in the call."""
 
@@ -43,8 +43,8 @@ class RecordedCall:
     src: str
     parent: str | None
     effect: str | None
-    attempt: int
     seq: int
+    attempt: int = 1
     status: Status | None = None
     value: str | None = None
     usage: dict[str, Tree] | None = None
@@ -54,8 +54,26 @@ class RecordedCall:
     rule: str | None = None  # the blob of a changed profile
     left: bool = False  # ended by the agent itself: cancelled, left early, or a child agent's result
 
+    def __init__(self, index: int, entry: Entry) -> None:
+        """The call of a request entry."""
+        self.index = index
+        self.id = entry["call"]
+        self.type = entry["type"]
+        self.name = entry["name"]
+        self.key = entry["key"]
+        self.profile = entry["profile"]
+        self.req = entry["req"]
+        self.src = _of_type(str, entry.get("src")) or ""
+        self.parent = _of_type(str, entry.get("parent"))
+        self.effect = _of_type(str, entry.get("effect"))
+        self.seq = entry["seq"]
+        if "attempt" in entry:
+            self.attempt = _of_type(int, entry["attempt"]) or 1
+        if "rule" in entry:
+            self.rule = entry["rule"]
 
-@dataclass(slots=True, eq=False)
+
+@dataclass(init=False, eq=False)
 class Step:
     """One thing that happened. ``vt`` is virtual time in nanoseconds; ``payload`` a blob id.
 
@@ -72,6 +90,22 @@ class Step:
     offset: int = 0
     fields: dict[str, Tree] | None = None
     used: bool = False
+
+    def __init__(
+        self,
+        kind: StepKind,
+        seq: int,
+        call: RecordedCall | None = None,
+        d: int | None = None,
+        vt: int = 0,
+        payload: str | None = None,
+    ) -> None:
+        self.kind = kind
+        self.seq = seq
+        self.call = call
+        self.d = d
+        self.vt = vt
+        self.payload = payload
 
 
 @dataclass(slots=True, eq=False)
@@ -93,6 +127,7 @@ class Recording:
     marks: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
     total: int | None = None
     _batch: tuple[str, list[Tree]] = ("", [])
+    _facts: CodeFacts | None = None
     _profiles: dict[tuple[str, str | None], Profile] = field(
         default_factory=dict[tuple[str, "str | None"], Profile]
     )
@@ -234,11 +269,13 @@ class Recording:
 
     def code_facts(self) -> CodeFacts:
         """Sources, revision, packages and interpreter as recorded; what was erased or never kept is left empty."""
-        try:
-            code, env = self.payload("code"), self.payload("env")
-        except PayloadMissing:
-            code = env = None
-        return facts_of(code, env)
+        if self._facts is None:
+            try:
+                code, env = self.payload("code"), self.payload("env")
+            except PayloadMissing:
+                code = env = None
+            self._facts = facts_of(code, env)
+        return self._facts
 
     def replayable(self) -> None:
         """Raise ``NotSupported`` or ``FormatError`` where the trace holds entries that this version cannot replay."""
@@ -338,21 +375,7 @@ class _Reader:
 
     def _request(self, entry: Entry) -> None:
         out = self.out
-        call = RecordedCall(
-            self._numbers[entry["seq"]] if self._numbers else len(out.calls) + 1,
-            entry["call"],
-            entry["type"],
-            entry["name"],
-            entry["key"],
-            entry["profile"],
-            entry["req"],
-            _of_type(str, entry.get("src")) or "",
-            _of_type(str, entry.get("parent")),
-            _of_type(str, entry.get("effect")),
-            _of_type(int, entry.get("attempt")) or 1,
-            entry["seq"],
-            rule=entry.get("rule"),
-        )
+        call = RecordedCall(self._numbers[entry["seq"]] if self._numbers else len(out.calls) + 1, entry)
         out.calls.append(call)
         out.by_id[call.id] = call
         out.steps.append(Step("request", call.seq, call))
@@ -374,7 +397,9 @@ class _Reader:
         seq, payload = entry["seq"], entry["val"]
         for item, row in enumerate(entry["items"]):
             call.chunks += 1
-            self._chunks.append(Step("chunk", seq, call, row[0], row[1], payload, item, row[2]))
+            step = Step("chunk", seq, call, row[0], row[1], payload)
+            step.item, step.offset = item, row[2]
+            self._chunks.append(step)
 
     def _event(self, entry: Entry) -> None:
         kind = entry["kind"]
@@ -382,7 +407,9 @@ class _Reader:
 
     def _state(self, entry: Entry) -> None:
         payload = entry.get("val")
-        self.out.steps.append(Step("state", entry["seq"], payload=payload, fields=entry))
+        step = Step("state", entry["seq"], payload=payload)
+        step.fields = entry
+        self.out.steps.append(step)
 
     def _end(self, entry: Entry) -> None:
         self.out.end = entry
