@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
-
 from dataclasses import fields
+from typing import Any
 
 import pytest
 

@@ -48,11 +48,12 @@ class Keys:
             if history is None:
                 some[field] = fields[field]
                 continue
-            before = (*before, b"%b%b%b%b:[" % (literal, *_among(some, comma), self._text(field)))
+            text, comma = _among(some, comma) if some else (b"", comma)
+            before = (*before, b"%b%b%b%b:[" % (literal, text, comma, self._text(field)))
             hashed = _after(history, before, hashed)
             before = (*before, history)
             literal, comma, some = b"]", b",", {}
-        rest = _among(some, comma)[0]
+        rest = _among(some, comma)[0] if some else b""
         hashed.update(b'%b%b},"name":%b,"type":%b}' % (literal, rest, self._text(name), self._text(kind)))
         return self._sealed(hashed)
 
@@ -69,8 +70,8 @@ class Keys:
 
 
 def _among(some: dict[str, Tree], comma: bytes) -> tuple[bytes, bytes]:
-    """The text of fields after ``comma``, and what goes before a field that follows them."""
-    return (comma + canonical(some)[1:-1], b",") if some else (b"", comma)
+    """The text of some fields after ``comma``, and what goes before a field that follows them."""
+    return comma + canonical(some)[1:-1], b","
 
 
 def _after(history: Grown, before: tuple[object, ...], hashed: Hash) -> Hash:

@@ -75,8 +75,11 @@ def read_blob(line: bytes) -> tuple[str, str, bytes]:
             raise Broken("version.codec", "an encoded blob; this reader knows no codec", version=True)
         raise Broken("blob.form", "not exactly the fields of a blob line: blob, salt, form, data")
     name, salt, form_name = match.groups()
-    blob, form = name.decode(), form_name.decode()
-    if form != "json":
+    blob = name.decode()
+    if form_name == b"json":
+        form = "json"
+    else:
+        form = form_name.decode()
         covered = _decoded(covered, form)
     if blob_id(binascii.unhexlify(salt), form, covered) != blob:
         raise Broken("blob.id", f"the data is not that of blob {blob[:12]}", integrity=True)

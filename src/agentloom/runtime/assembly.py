@@ -29,6 +29,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from agentloom.format.guards import is_list, is_map
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -46,18 +48,20 @@ CHOICE_FIELDS = (
     "extra",
     "info",
 )
+_LEAVES = frozenset((str, int, float, bool, type(None)))
 _APPENDED = ("content", "reasoning", "refusal")
 
 
 def copy_tree(tree: Any) -> Any:
     """A deep copy of plain JSON data."""
-    if isinstance(tree, dict):
-        return {
-            key: value if type(value) is str else copy_tree(value)
-            for key, value in cast("dict[str, Any]", tree).items()
-        }
+    if is_map(tree):
+        return {key: value if type(value) in _LEAVES else copy_tree(value) for key, value in tree.items()}
+    if is_list(tree):
+        return [item if type(item) in _LEAVES else copy_tree(item) for item in tree]
+    if isinstance(tree, dict):  # of a class of somebody's own
+        return copy_tree(dict(cast("dict[str, Any]", tree)))
     if isinstance(tree, list):
-        return [copy_tree(item) for item in cast("list[Any]", tree)]  # type: ignore[redundant-cast]
+        return copy_tree(list(cast("list[Any]", tree)))  # type: ignore[redundant-cast]
     return tree
 
 
