@@ -45,7 +45,7 @@ def step_of(name: str, given: Mapping[str, Any], *, verify: bool, before: str | 
             step=name,
         )
     if loop is not None:
-        _are_names(name, "loop", loop)
+        _are_names(name, "loop", cast("object", loop))
     return Step(
         name=name,
         kind=kind,
@@ -90,9 +90,10 @@ def _spelt(name: str, params: Iterable[str]) -> None:
 
 def _are_names(step: str, word: str, given: object) -> None:
     """Raise ``WorkflowError`` where ``given`` is neither a name nor several, in an order to rely on."""
+    kind = type(given).__name__
     if isinstance(given, set | frozenset) or not isinstance(given, Iterable):
         raise WorkflowError(
-            f"step {step!r}: {word}= takes the name of a step or a list of names, not a {type(given).__name__}",
+            f"step {step!r}: {word}= takes the name of a step or a list of names, not a {kind}",
             step=step,
         )
     for one in () if isinstance(given, str) else cast("Iterable[object]", given):
