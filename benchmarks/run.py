@@ -1,6 +1,6 @@
 """Workload W beside floor A, file sizes, and what a start costs.
 
-    python -m benchmarks.run [--turns 100] [--rounds 7] [--long 400] [--quick] [--ratios] [--json]
+    python -m benchmarks.run [--turns 100] [--rounds 15] [--long 400] [--quick] [--ratios] [--json]
 
 Fails (exit code 1) past the bounds of ``benchmarks/bounds.py``, and where a request is not rebuilt byte for byte.
 """
@@ -21,7 +21,7 @@ from benchmarks.agent.agents import Backend
 from benchmarks.bounds import failed
 from benchmarks.machine import described
 
-_LONG_ROUNDS = 3
+_LONG_ROUNDS = 5
 
 
 def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--turns", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--long", type=int, default=400, help="turns of the long runs")
     parser.add_argument(
         "--quick", action="store_true", help="leave out the long runs and what starts processes"

@@ -14,6 +14,7 @@ import agentloom
 from agentloom import agent, tool
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.scope import current
 from tests.runtime.fakes import fails, recorded
 
 LOG: list[object] = []
@@ -278,6 +279,43 @@ def test_a_call_that_was_answered_is_no_work_for_the_collector() -> None:
         if enabled:
             gc.enable()
     assert left <= [1]  # the driver holds the last one
+
+
+ENGINES: list[weakref.ref[Any]] = []
+
+
+def _watched() -> None:
+    scope = current()
+    assert scope is not None
+    ENGINES.append(weakref.ref(scope.session.engine))
+
+
+@agent
+def watched() -> None:
+    _watched()
+    agentloom.sync.now()
+
+
+@agent
+async def watched_async() -> None:
+    _watched()
+    await awaited()
+
+
+@pytest.mark.parametrize("program", [watched, watched_async])
+def test_a_run_and_its_replay_leave_nothing_to_the_collector(program: Any) -> None:
+    """A process that runs many agents would hold the histories of all of them until the collector comes by."""
+    ENGINES.clear()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        trace = program.run(store=":memory:")
+        assert trace.replay().verdict == "identical"
+        left = [ref() for ref in ENGINES]
+    finally:
+        if enabled:
+            gc.enable()
+    assert left == [None, None]
 
 
 def test_cancelling_twice_cancels_once() -> None:

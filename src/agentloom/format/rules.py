@@ -1,5 +1,8 @@
 """What entries may follow each other: the rules of docs/trace-format.md, Entries, as a state machine over entries."""
 
+# The table at the end names the methods of the class above it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import re
@@ -37,21 +40,6 @@ class Rules:
         self._answers: list[tuple[int, str]] = []  # seq of an outcome, its call
         self._tree = merkle.Tree()  # over the first of the digests; seals may come after every entry
         self._epoch = 0
-        self._by_kind: dict[str, Callable[[Entry], None]] = {
-            "request": self._request,
-            "outcome": self._outcome,
-            "chunks": self._chunks,
-            "timer": self._delivered,
-            "cancel": self._delivered,
-            "turn": self._delivered,
-            "end": self._end,
-            "resume": self._resume,
-            "retract": self._retract,
-            "erase": self._erase,
-            "seal": self._seal,
-            "gap": self._gap,
-            "rehash": self._rehash,
-        }
 
     def entry(self, entry: Entry, digest: str) -> None:
         """Take the next entry, whose digest is ``digest``."""
@@ -71,9 +59,9 @@ class Rules:
         if self.end is not None and kind not in AFTER_END:
             raise Broken("order.closed", f"a {kind} entry after the end entry")
         if right or check_fields(entry, kind):
-            check = self._by_kind.get(kind)
+            check = _BY_KIND.get(kind)
             if check is not None:
-                check(entry)
+                check(self, entry)
         self.digests.append(digest)
         self.prev = digest
         self.seq += 1
@@ -205,3 +193,22 @@ class Rules:
 
     def _rehash(self, entry: Entry) -> None:
         raise Broken("version.digest", f"the trace goes on with digest {entry['digest']!r}", version=True)
+
+
+_BY_KIND: dict[str, Callable[[Rules, Entry], None]] = {
+    "request": Rules._request,
+    "outcome": Rules._outcome,
+    "chunks": Rules._chunks,
+    "timer": Rules._delivered,
+    "cancel": Rules._delivered,
+    "turn": Rules._delivered,
+    "end": Rules._end,
+    "resume": Rules._resume,
+    "retract": Rules._retract,
+    "erase": Rules._erase,
+    "seal": Rules._seal,
+    "gap": Rules._gap,
+    "rehash": Rules._rehash,
+}
+"""Kind -> what else holds for an entry of it. Not kept by each of them: a cycle would leave a whole trace to the
+collector."""

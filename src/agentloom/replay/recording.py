@@ -365,6 +365,7 @@ class _Reader:
             else:
                 out.unsupported.append((entry["seq"], kind))
         self._flush()
+        handlers.clear()  # they hold this reader, and it the whole trace: a cycle
         return out
 
     def _flush(self) -> None:

@@ -92,7 +92,7 @@ def run_agent(
         if not judged:  # neither the agent's own recorded failure nor a verdict: a fault that must be seen
             raise
     finally:
-        session.engine.release()
+        session.release()
     if source.unusable is not None:
         raise source.unusable
 

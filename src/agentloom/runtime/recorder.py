@@ -71,7 +71,7 @@ class Recording:
         except NotSupported as changed:
             held = f"run {self.run_id} holds the requests as the agent made them, and others were sent"
             warnings.warn(f"{held}: {changed}", RuntimeWarning, stacklevel=3)
-        self.session.engine.release()
+        self.session.release()
         self.ledger.release()
 
 

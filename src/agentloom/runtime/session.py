@@ -56,6 +56,12 @@ class Session:
         self.root = Scope(self, f"root/{segment(agent)}")
         self._randoms: dict[str, random.Random] = {}
 
+    def release(self) -> None:
+        """Nothing more is asked in this run: let go of what it holds at once, without the collector. Late calls are
+        refused as ever."""
+        self.engine.release()
+        del self.root  # whose scope holds this session
+
     def random_for(self, path: str) -> random.Random:
         """The generator behind explicit draws made at ``path``."""
         if self.seed is None:
