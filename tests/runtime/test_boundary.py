@@ -12,6 +12,7 @@ import pytest
 
 import agentloom
 from agentloom import agent, tool
+from agentloom import sync as agentloom_sync
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.scope import current
@@ -293,7 +294,7 @@ def _watched() -> None:
 @agent
 def watched() -> None:
     _watched()
-    agentloom.sync.now()
+    agentloom_sync.now()
 
 
 @agent
