@@ -6,6 +6,7 @@ in each round. A ratio is that of the least times; the range is over the rounds.
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ class Ratios:
 
     def time(self, name: str, work: Callable[[], Any]) -> Any:
         """Run ``work`` once for ``name``; its result."""
+        gc.collect()  # what others left behind is not this one's; what it leaves to the collector itself, is
         begun = time.process_time()
         result = work()
         self.seconds.setdefault(name, []).append(time.process_time() - begun)

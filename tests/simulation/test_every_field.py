@@ -48,13 +48,13 @@ def test_a_change_anywhere_in_a_request_is_noticed(sync: bool, monkeypatch: pyte
     places: list[tuple[int, tuple[Any, ...]]] = []
     aim: list[tuple[int, tuple[Any, ...]]] = []
 
-    def begin(self: Engine, spec: CallSpec, scope: Any) -> Any:
+    def begin(self: Engine, spec: CallSpec, scope: Any, **more: Any) -> Any:
         number = self.calls
         if not aim:
             places.extend((number, path) for path in leaves(spec.request))
         elif aim[0][0] == number:
             spec.request = changed(spec.request, aim[0][1])
-        return real(self, spec, scope)
+        return real(self, spec, scope, **more)
 
     monkeypatch.setattr(Engine, "begin", begin)
     tried = 0

@@ -151,6 +151,7 @@ class ReplaySource:
                     if same:
                         self._compare_noted(recorded, call)
                     return
+        _ = call.src  # for the report, while it can be found
         self._odd.append(call)
 
     def _same_request(self, recorded: RecordedCall, call: Call) -> bool:

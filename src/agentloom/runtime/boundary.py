@@ -28,7 +28,7 @@ def call_inline(spec: CallSpec, perform: Callable[[Call], object]) -> object:
     if session.baton is not None:
         return session.baton.call(spec, scope, perform)
     engine = session.engine
-    call = engine.begin(spec, scope)
+    call = engine.begin(spec, scope, waits=True)
     try:
         arrival = session.source.inline(call, partial(perform, call))
     except ControlFlow as failure:

@@ -5,7 +5,7 @@ These are the only types that the engine, the drivers and the outcome sources ex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -58,7 +58,6 @@ class Call:
     id: str
     path: str
     index: int
-    src: str
     key: str
     tree: dict[str, Tree]
     key_tree: dict[str, Tree]
@@ -80,7 +79,7 @@ class Call:
         id: str,  # noqa: A002 - the member's name
         path: str,
         index: int,
-        src: str,
+        src: str | Callable[[], str],
         key: str,
         tree: dict[str, Tree],
         key_tree: dict[str, Tree],
@@ -91,12 +90,20 @@ class Call:
         self.id = id
         self.path = path
         self.index = index
-        self.src = src
+        self._src = src
         self.key = key
         self.tree = tree
         self.key_tree = key_tree
         self.noted = noted
         self.grown = grown
+
+    @property
+    def src(self) -> str:
+        """The place in the code that made the call. Where it was not asked for yet it is looked for now, while the code
+        that made the call is still waiting (``Engine.begin``)."""
+        if not isinstance(self._src, str):
+            self._src = self._src()
+        return self._src
 
     @property
     def type(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
 from agentloom.errors import ControlFlow, Diverged, NotSupported, Stopped, StoreFailed, ValueRefused
@@ -83,8 +84,12 @@ class Engine:
 
     # -- what the agent asks for ---------------------------------------------------------------------------------
 
-    def begin(self, spec: CallSpec, scope: Scope) -> Call:
-        """Write the request of a host call and tell the source. Raises ``ValueRefused`` before anything is written."""
+    def begin(self, spec: CallSpec, scope: Scope, *, waits: bool = False) -> Call:
+        """Write the request of a host call and tell the source. Raises ``ValueRefused`` before anything is written.
+
+        ``waits``: the code that makes the call stays where it is until it has the outcome. Then the place is looked for
+        when it is asked for, which a replay does only where something differs.
+        """
         self.guard()
         rule = in_effect(spec.profile, spec.change)
         if self.source.recorded_rule is not None:
@@ -96,14 +101,13 @@ class Engine:
         else:
             tree, grown, key_tree, noted, compared = self._sorted(rule, spec)
         call_id = scope.next_call()
-        src = spec.src or self.places.caller()
         key = self._keys.key(rule.name, spec.type, spec.name, key_tree, compared)
         call = Call(
             spec,
             call_id,
             scope.path,
             self.calls + 1,
-            scope.src if src == "?" else src,
+            spec.src or partial(self._place, scope),
             key,
             tree,
             key_tree,
@@ -121,9 +125,10 @@ class Engine:
         try:
             self.ledger.request(call)
             self.source.begin(call)
-            if grown:
-                for history in grown.values():
-                    history.settle()
+            for history in grown.values():
+                history.settle()
+            if not waits:
+                _ = call.src
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)
         self._torn = False
