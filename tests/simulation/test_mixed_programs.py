@@ -87,9 +87,9 @@ def test_the_trace_says_what_was_asked_and_how_it_ended(sync: bool, monkeypatch:
     asked: list[Any] = []
     real = Engine.begin
 
-    def begin(self: Engine, spec: CallSpec, scope: Any) -> Any:
+    def begin(self: Engine, spec: CallSpec, scope: Any, **more: Any) -> Any:
         asked.append(copy.deepcopy(spec.request))
-        return real(self, spec, scope)
+        return real(self, spec, scope, **more)
 
     monkeypatch.setattr(Engine, "begin", begin)
     ends: Counter[str] = Counter()
