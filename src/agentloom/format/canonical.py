@@ -79,7 +79,11 @@ def load(data: bytes) -> Tree:
         tree: Tree = orjson.loads(data)
     except ValueError as error:
         raise FormatError("json.syntax", f"not JSON: {error}") from error
-    if not _round_trips(tree, data):
+    try:
+        same = orjson.dumps(tree) == data
+    except TypeError:  # deeper than orjson writes: let the slow path say so
+        same = False
+    if not same:
         _load_slowly(data)
     if len(data) >= 2 * LINE_DEPTH and data.count(b"[") + data.count(b"{") > LINE_DEPTH and too_deep(tree):
         raise FormatError("json.depth", f"more than {LINE_DEPTH} levels of nested arrays and objects")
@@ -98,13 +102,6 @@ def too_deep(tree: Tree) -> bool:
             return False
         level = below
     return True
-
-
-def _round_trips(tree: Tree, data: bytes) -> bool:
-    try:
-        return orjson.dumps(tree) == data
-    except TypeError:  # deeper than orjson writes: let the slow path say so
-        return False
 
 
 def _load_slowly(data: bytes) -> None:

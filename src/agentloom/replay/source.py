@@ -138,7 +138,8 @@ class ReplaySource:
 
     def begin(self, call: Call) -> None:
         """Match the request with the next recorded one; a mismatch waits until it can be judged."""
-        self._guard()
+        if self.finding is not None or self.unusable is not None:
+            self._guard()
         if not self._odd:
             step = self._step()
             recorded = step.call if step is not None and step.kind == "request" else None
@@ -223,7 +224,8 @@ class ReplaySource:
     # -- blocking calls ------------------------------------------------------------------------------------------
 
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
-        self._guard()
+        if self.finding is not None or self.unusable is not None:
+            self._guard()
         if self._odd:
             return self._out_of_order(call, quiescent=False)
         return self._next_for(call)
@@ -481,10 +483,10 @@ class ReplaySource:
             step = steps[self._at]
             if not step.used:
                 if step.kind != "left" or step.call is None or step.call.status != "closed":
-                    break
+                    return step
                 self._unclosed[step.call.id] = step
             self._at += 1
-        return steps[self._at] if self._at < len(steps) else None
+        return None
 
     def _payload(self, read: Callable[[], T]) -> T:
         """Read a payload. What the trace cannot give (erased, an unknown profile) ends the replay with that error."""
