@@ -12,6 +12,7 @@ BOUNDS: dict[str, float] = {
     "zst_bytes": 110_000,
     "growth": 4.2,
     # Processor time a call, in times of floor A at the same N.
+    "sync record at N=100": 3.0,
     "async replay at N=100": 4.0,
     "sync record at N=400": 1.5,
     "sync replay at N=400": 1.5,
@@ -22,12 +23,11 @@ BOUNDS: dict[str, float] = {
     "cold replay": 1000,
 }
 TARGETS: dict[str, float] = {
-    "sync record at N=100": 3.0,
     "async record at N=100": 3.0,
     "sync replay at N=100": 2.0,
     "async record at N=400": 1.5,
 }
-"""Wanted, and not reached with a margin on every machine."""
+"""Wanted, and not reached, or not with a margin on a busy machine (docs/adr/0013)."""
 
 
 def failed(found: Mapping[str, float]) -> list[str]:
