@@ -147,3 +147,20 @@ def test_an_error_without_text_is_kept() -> None:
 
     tree: Any = encode(Mute(1), NONE)
     assert "RuntimeError" in tree["$error"]["message"]
+
+
+class Markup(str):
+    """What a template engine gives as text."""
+
+    __slots__ = ()
+
+
+class Shouted(Exception):
+    def __str__(self) -> str:
+        return Markup("loud")
+
+
+def test_the_text_of_an_error_is_plain_text_whatever_type_of_text_it_gives() -> None:
+    tree: Any = encode(Shouted(1), Types())
+    assert tree["$error"]["message"] == "loud"
+    assert type(tree["$error"]["message"]) is str

@@ -103,7 +103,7 @@ def _is_ours(note: object) -> bool:
 
 def _message(error: BaseException) -> str:
     try:
-        return str(error)
+        return str.__str__(str(error))  # of a subclass of str, which a __str__ may give, the text
     except Exception as broken:  # noqa: BLE001  a user's __str__: its failure must not hide the error being recorded
         return f"(no text: {type(broken).__name__} in __str__)"
 

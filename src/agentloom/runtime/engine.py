@@ -250,18 +250,12 @@ class Engine:
         if arrival.recorded:
             return arrival.status, arrival.tree
         if arrival.error is not None:
-            return "error", self._encode_error(arrival.error)
+            return "error", encode(arrival.error, self.types)
         try:
             tree, arrival.plain = encode_apart(arrival.value, self.types)
             return arrival.status, tree
         except ValueRefused as refused:
             return "error", encode(refused, self.types)
-
-    def _encode_error(self, error: BaseException) -> Tree:
-        try:
-            return encode(error, self.types)
-        except ValueRefused as refused:
-            return encode(refused, self.types)
 
     # -- what the agent ends itself ------------------------------------------------------------------------------
 
@@ -275,9 +269,7 @@ class Engine:
         self.guard()
         call.ended = True
         try:
-            tree = (
-                self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
-            )
+            tree = encode(value, self.types)
         except ValueRefused as refused:
             call.ended = False
             self.end_by_agent(call, "error", refused)
@@ -309,7 +301,7 @@ class Engine:
     def _finish(self, status: str, value: object) -> object:
         self.take()
         self.guard()
-        tree = self._encode_error(value) if isinstance(value, BaseException) else encode(value, self.types)
+        tree = encode(value, self.types)
         self._torn = True
         try:
             self._ended = True
