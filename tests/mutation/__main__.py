@@ -7,6 +7,7 @@ shown unless a rule of `changes` or an entry of ``accepted.toml`` says why they 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 from collections import Counter
@@ -30,8 +31,8 @@ def main(arguments: list[str]) -> int:
         if not options.report:
             chosen = worth if options.sample is None else sample(worth, options.sample, options.seed)
             print(f"seed {options.seed}" if options.sample else "all", f"{len(chosen)} mutants", flush=True)
-            ground.choose({mutant.name for mutant in chosen})
-            ground.run()
+            ground.choose({mutant.name for mutant in chosen}, again=options.again)
+            ground.run(options.quick)
         return report(mutants, ground.results(), propose=options.propose)
 
 
@@ -64,6 +65,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tests", nargs="+", help="tests to run instead of those of the four rooms")
     parser.add_argument("--sample", type=int, help="try so many, chosen by chance")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="try known survivors again: tests are new")
+    parser.add_argument(
+        "--quick", type=float, default=math.inf, metavar="SECONDS", help="leave out slower tests"
+    )
     parser.add_argument("--folder", help="keep the copy here, and use what an earlier run found out")
     parser.add_argument("--report", action="store_true", help="run nothing: show what --folder holds")
     parser.add_argument("--propose", action="store_true", help="print survivors as entries for accepted.toml")

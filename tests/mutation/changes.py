@@ -14,6 +14,7 @@ __all__ = ["RULES", "Mutant", "Trail", "difference", "mutants_of", "rule_of"]
 Trail = list[tuple[ast.AST, str, int | None]]
 """How to reach a node: the nodes above it, each with the field (and the place in a list) that leads on."""
 
+_WORDS = re.compile(r"\w,? +\w")
 _NAME = re.compile(r"^x(?:_|ǁ(?P<owner>\w+)ǁ)(?P<function>\w+?)__mutmut_(?P<number>\d+|orig)$")
 
 
@@ -93,17 +94,12 @@ def _differing(old: ast.AST, new: ast.AST) -> list[tuple[str, int | None, ast.AS
     return places
 
 
-def _is_text(node: ast.AST) -> bool:
-    """Whether a literal is a sentence for people: it holds a space between words."""
-    if isinstance(node, ast.JoinedStr):
-        return any(_is_text(part) for part in node.values)
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
-
-
 def _text(trail: Trail, old: ast.AST, new: ast.AST) -> bool:
-    within = [old, *(node for node, _, _ in trail)]
-    literal = isinstance(new, ast.Constant | ast.JoinedStr)
-    return (_is_text(old) and literal) or any(isinstance(n, ast.JoinedStr) and _is_text(n) for n in within)
+    """Whether only literal words change: of a sentence, where a space or two stand between letters."""
+    if not (isinstance(old, ast.Constant) and isinstance(new, ast.Constant)):
+        return False
+    before, after = old.value, new.value
+    return isinstance(before, str) and isinstance(after, str) and _WORDS.search(before) is not None
 
 
 def _cast(trail: Trail, old: ast.AST, new: ast.AST) -> bool:
@@ -138,7 +134,7 @@ def _calls(node: ast.AST, name: str) -> bool:
 
 
 RULES = {
-    "text": (_text, "the words of a message, or what is put into it"),
+    "text": (_text, "the literal words of a sentence"),
     "cast": (_cast, "the type in a cast: for type checkers alone"),
     "codec": (_codec, "utf-8 in other letters, or as the default"),
     "strict": (_strict, "zip(strict=...): a check of what cannot happen"),

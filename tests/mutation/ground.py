@@ -1,4 +1,4 @@
-"""A private copy of the repository in which mutmut plants its mutants and runs the tests that belong to them."""
+"""A private copy of the repository in which mutmut plants its mutants; `trying` runs the tests that belong to them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,16 @@ TESTS = (
 )  # what tests/api holds of steps: --tests
 KILLED, SURVIVED, UNTESTED, SKIPPED = "killed", "survived", "no test", "skipped"
 _CODES = {0: SURVIVED, 5: UNTESTED, 33: UNTESTED, 34: SKIPPED}
-_DEEPER = "\nimport sys\n\nsys.setrecursionlimit(20_000)  # every mutated function is called through one of mutmut's\n"
+_ADDED = """
+import sys
+from hypothesis import Phase
+
+sys.setrecursionlimit(20_000)  # every mutated function is called through one of mutmut's
+settings.register_profile(  # a failure is enough: no smaller example is looked for
+    "changed", settings.get_profile("agentloom"), phases=(Phase.explicit, Phase.generate), database=None
+)
+settings.load_profile("changed")
+"""
 _GENERATE = """
 import os
 from mutmut.mutation.trampoline import set_mutant_under_test
@@ -64,26 +73,35 @@ class Ground:
     tests: tuple[str, ...]
 
     def prepare(self) -> None:
-        """Copy the files of the repository that are under version control and have mutmut write its mutants."""
+        """Copy the files of the repository that git does not ignore and have mutmut write its mutants."""
         _want_mutmut()
         listed = subprocess.run(
-            ["git", "ls-files", "-z", "--", *COPIED], cwd=ROOT, capture_output=True, text=True, check=True
+            ["git", "ls-files", "-zco", "--exclude-standard", "--", *COPIED],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         for name in filter(None, listed.stdout.split("\0")):
             _copy(ROOT / name, self.folder / name)
         conftest = self.folder / "tests" / "conftest.py"
-        conftest.write_text(conftest.read_text(encoding="utf-8") + _DEEPER, encoding="utf-8")
+        conftest.write_text(conftest.read_text(encoding="utf-8") + _ADDED, encoding="utf-8")
         project = self.folder / "pyproject.toml"
-        project.write_text(project.read_text(encoding="utf-8") + self._settings(), encoding="utf-8")
+        settings = self._settings()
+        project.write_text(project.read_text(encoding="utf-8") + settings, encoding="utf-8")
+        noted = self.folder / "settings.txt"
+        if noted.is_file() and noted.read_text(encoding="utf-8") != settings:
+            shutil.rmtree(self.folder / "mutants")  # mutmut would not look again at files that are unchanged
+        noted.write_text(settings, encoding="utf-8")
         self._python("-c", _GENERATE)
 
     def _settings(self) -> str:
+        rooms = {source.partition("/")[0] for source in self.sources}
+        beside = [source for source in SOURCES if source.partition("/")[0] in rooms]
         settings = {
             "source_paths": ["src"],
-            "only_mutate": [f"src/agentloom/{source}" for source in self.sources],
+            "only_mutate": [f"src/agentloom/{source}" for source in dict.fromkeys((*beside, *self.sources))],
             "also_copy": [name for name in COPIED if name not in {"src", "tests", "pyproject.toml"}],
-            "pytest_add_cli_args_test_selection": list(self.tests),
-            "pytest_add_cli_args": ["-p", "no:cacheprovider", "-W", "ignore", "-x", "-m", "not slow"],
         }
         return "\n[tool.mutmut]\n" + "".join(
             f"{name} = {json.dumps(value)}\n" for name, value in settings.items()
@@ -99,21 +117,29 @@ class Ground:
                 found += mutants_of(file.read_text(encoding="utf-8"), module)
         return found
 
-    def choose(self, wanted: set[str]) -> None:
-        """Have only these tried by the next `run`; what is known of one that was tried stays."""
+    def choose(self, wanted: set[str], *, again: bool = False) -> None:
+        """Have only these tried by the next `run`; what is known stays, but ``again`` tries survivors once more."""
         for meta in self._metas():
             data = json.loads(meta.read_text(encoding="utf-8"))
             codes = data["exit_code_by_key"]
             for name, code in codes.items():
                 if name not in wanted:
                     codes[name] = 34 if code is None else code
-                elif code == 34:
+                elif code == 34 or (again and code in _CODES):
                     codes[name] = None
             meta.write_text(json.dumps(data, indent=4), encoding="utf-8")
 
-    def run(self) -> None:
-        """Try the chosen mutants, one after the other."""
-        self._python("-m", "mutmut", "run", "--max-children", "1")
+    def run(self, quick: float) -> None:
+        """Try the chosen mutants, one after the other, with the tests that take up to ``quick`` seconds."""
+        self._python(
+            "-m",
+            "tests.mutation.trying",
+            str(quick),
+            *map(str, self._metas()),
+            "--",
+            *self.tests,
+            within="mutants",
+        )
 
     def results(self) -> dict[str, str]:
         """What became of each mutant, by its name; a mutant that ran out of time or memory counts as killed."""
@@ -137,13 +163,13 @@ class Ground:
             if any(fnmatch.fnmatch(name, source) for source in self.sources)
         ]  # fmt: skip
 
-    def _python(self, *arguments: str) -> None:
+    def _python(self, *arguments: str, within: str = "") -> None:
         """A process of our interpreter in the copy, out of the way of others; what it says is in ``mutmut.log``."""
         with (self.folder / "mutmut.log").open("ab") as log:
             done = subprocess.run(
                 ["nice", "-n", "19", sys.executable, *arguments],
-                cwd=self.folder,
-                env=os.environ | {"PYTHONPATH": ""},
+                cwd=self.folder / within,
+                env=os.environ | {"PYTHONPATH": "src"},
                 stdout=log,
                 stderr=log,
                 check=False,
