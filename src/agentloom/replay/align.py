@@ -16,8 +16,13 @@ _ALIGNED = 2000  # longer middles are compared by position
 _PAIRED = 24  # larger replaced blocks are paired by position
 
 
-def align(a: Sequence[Tree], b: Sequence[Tree], same: Callable[[Tree, Tree], bool]) -> list[Pair]:
-    """Pairs of indexes that differ: ``(i, j)`` changed, ``(i, None)`` removed, ``(None, j)`` added."""
+def align(
+    a: Sequence[Tree], b: Sequence[Tree], same: Callable[[Tree, Tree], bool], *, ordered: bool = False
+) -> list[Pair]:
+    """Pairs of indexes that differ: ``(i, j)`` changed, ``(i, None)`` removed, ``(None, j)`` added.
+
+    ``ordered``: the order of mappings counts, as it does in ``same``.
+    """
     head, limit = 0, min(len(a), len(b))
     while head < limit and same(a[head], b[head]):
         head += 1
@@ -29,8 +34,9 @@ def align(a: Sequence[Tree], b: Sequence[Tree], same: Callable[[Tree, Tree], boo
         return _by_position(head, middle_a, middle_b)
     if middle_a <= 1 and middle_b <= 1:
         return _by_position(head, middle_a, middle_b)
-    keys_a = [orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in a[head : len(a) - tail]]
-    keys_b = [orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in b[head : len(b) - tail]]
+    option = 0 if ordered else orjson.OPT_SORT_KEYS
+    keys_a = [orjson.dumps(item, option=option) for item in a[head : len(a) - tail]]
+    keys_b = [orjson.dumps(item, option=option) for item in b[head : len(b) - tail]]
     out: list[Pair] = []
     for tag, i, j, k, m in SequenceMatcher(None, keys_a, keys_b, autojunk=False).get_opcodes():
         if tag != "equal":

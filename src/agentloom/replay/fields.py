@@ -150,6 +150,18 @@ class _Walk:
         if len(self.items) < self.limit:
             self.items.append(difference)
 
+    def differ(
+        self,
+        path: str,
+        rpath: str,
+        kind: Kind,
+        a: Tree,
+        b: Tree,
+        hunks: tuple[Hunk, ...] = (),
+        count: int = 0,
+    ) -> None:
+        self.add(Difference(path, kind, a, b, hunks, count, rpath if rpath != path else None))
+
     def compare(self, path: str, rpath: str, a: Tree, b: Tree, depth: int) -> None:
         if self.total > self.limit * 4 or self.visits > _VISITS:
             return
@@ -173,7 +185,7 @@ class _Walk:
         count = 0
         if len(self.items) < self.limit and kind == "changed" and isinstance(a, str) and isinstance(b, str):
             hunks, count = text_hunks(a, b)
-        self.add(Difference(path, kind, a, b, tuple(hunks), count, rpath if rpath != path else None))
+        self.differ(path, rpath, kind, a, b, tuple(hunks), count)
 
     def mapping(self, path: str, rpath: str, a: dict[str, Tree], b: dict[str, Tree], depth: int) -> None:
         before = self.total
@@ -186,13 +198,13 @@ class _Walk:
             if key not in a:
                 self.add(Difference(join_path(path, key), "added", now=value))
         if self.ordered and self.total == before and list(a) != list(b):
-            self.add(Difference(path, "order", list(a), list(b), (), 0, rpath if rpath != path else None))
+            self.differ(path, rpath, "order", list(a), list(b))
 
     def sequence(self, path: str, rpath: str, a: list[Tree], b: list[Tree], depth: int) -> None:
-        if _permuted(a, b):
-            self.add(Difference(path, "order", a, b, (), 0, rpath if rpath != path else None))
+        if _permuted(a, b, self.ordered):
+            self.differ(path, rpath, "order", a, b)
             return
-        for i, j in align(a, b, lambda x, y: same_tree(x, y, ordered=self.ordered)):
+        for i, j in align(a, b, lambda x, y: same_tree(x, y, ordered=self.ordered), ordered=self.ordered):
             if i is not None and j is not None:
                 self.compare(join_path(path, j), join_path(rpath, i), a[i], b[j], depth + 1)
             elif i is not None:
@@ -249,10 +261,10 @@ def _type_name(tree: Tree) -> str:
     return "null" if tree is None else type(tree).__name__
 
 
-def _permuted(a: list[Tree], b: list[Tree]) -> bool:
+def _permuted(a: list[Tree], b: list[Tree], ordered: bool) -> bool:
     if len(a) != len(b) or len(a) < 2 or len(a) > 10_000:
         return False
-    option = orjson.OPT_SORT_KEYS
+    option = 0 if ordered else orjson.OPT_SORT_KEYS
     return sorted(orjson.dumps(item, option=option) for item in a) == sorted(
         orjson.dumps(item, option=option) for item in b
     )
