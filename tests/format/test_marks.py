@@ -61,3 +61,37 @@ def test_a_list_of_many_turns_is_kept_in_few_parts() -> None:
         items.append(str(number))
         marks.extend(items)
         assert len(marks._parts) <= 13
+
+
+def test_what_is_too_deep_or_holds_itself_has_no_mark() -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    assert mark(circle) is None
+
+
+def test_nothing_begins_with_what_has_no_mark() -> None:
+    items: list[Any] = ["a", object(), "b"]
+    marks = Marks(items)
+    assert not marks.begin(items)
+    assert not marks.begin([*items, "more"])
+
+
+@pytest.mark.parametrize("size", [10, 2_000, 70_000])
+def test_parts_cover_the_list_one_after_the_other(size: int) -> None:
+    """No item is marked twice, however the list grows, and twelve pieces are joined to the part before while it is
+    under 64 KiB: the first parts are full, the last ones pieces."""
+    items: list[Any] = []
+    marks = Marks()
+    for number in range(40):
+        items += ["x" * size] * (1 + number % 3)
+        marks.extend(items)
+        parts = marks._parts
+        assert [0, *(end for _, end, _ in parts)] == [*(start for start, _, _ in parts), len(items)]
+        assert [data for _, _, data in parts] == [mark(items[start:end]) for start, end, _ in parts]
+    full = [len(data or b"") >= 1 << 16 for _, _, data in marks._parts]
+    pieces = 40 % 12
+    assert full[:-pieces] == [True] * (len(full) - pieces - 1) + full[-pieces - 1 : -pieces]
+    if size == 10:
+        assert len(full) == 1 + pieces
+    if size == 70_000:
+        assert len(full) == 40 // 12 + pieces

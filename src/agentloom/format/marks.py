@@ -85,17 +85,17 @@ class Marks:
         self._count = end
         self._pieces += 1
         if self._pieces == _PIECES:
-            start, added = self._joined(start), None
+            start, added = self._joined(), None
         if added is None:
             added = self.mark(items[start:])
         self._parts.append((start, end, added))
 
-    def _joined(self, start: int) -> int:
+    def _joined(self) -> int:
         """Where the pieces begin, which are left out: they become a part, with the part before while it is small."""
         del_from = len(self._parts) - _PIECES + 1
         if del_from and len(self._parts[del_from - 1][2] or b"") < _PART_BYTES:
             del_from -= 1
-        first = self._parts[del_from][0] if del_from < len(self._parts) else start
+        first = self._parts[del_from][0]
         del self._parts[del_from:]
         self._pieces = 0
         return first
