@@ -34,7 +34,11 @@ COPIED = (
 SOURCES = (
     "format/*.py",
     *(f"replay/{name}.py" for name in "mismatch shuffle source fields align bearings recording".split()),
-    *(f"runtime/{name}.py" for name in "engine ledger profiles calls".split()),
+    *(f"replay/{name}.py" for name in "answered cause refusal replayer search".split()),
+    *(
+        f"runtime/{name}.py"
+        for name in "engine ledger profiles calls fieldrules minted baton boundary".split()
+    ),
 )
 TESTS = (
     "tests/format",

@@ -89,9 +89,11 @@ class Trying:
         for place in range(len(session.items)):
             trampoline.record_trampoline_hit = partial(_called, calls, place)
             begun = time.monotonic()
-            if self._run(session, [place]):
-                raise AssertionError(f"nothing is changed, and a test fails: {self.failed}")
+            failing = self._run(session, [place])
             seconds[place] = time.monotonic() - begun
+            if failing and seconds[place] <= self.quick:
+                raise AssertionError(f"nothing is changed, and a test fails: {self.failed}")
+            self.failed = ""  # limits of time do not hold here: such a test is left out with the slow ones
         return seconds, dict(calls)
 
     def _try(self, session: pytest.Session, name: str) -> int:
