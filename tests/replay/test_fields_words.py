@@ -12,6 +12,10 @@ from agentloom.replay.text import plain, show
 from agentloom.replay.textdiff import hunk_lines
 
 
+def _told(*parts: Any, **more: Any) -> Difference:
+    return Difference(*parts, **more)
+
+
 def _one(then: Any, now: Any, **options: Any) -> Difference:
     comparison = compare(then, now, **options)
     assert comparison.total == 1, [item.path for item in comparison.items]
@@ -148,7 +152,8 @@ def test_the_whole_value_has_the_name_that_it_is_given() -> None:
 
 
 def test_only_the_first_differences_are_kept_and_all_are_counted() -> None:
-    then, now = {f"k{n}": "old" for n in range(8)}, {f"k{n}": "new" for n in range(8)}
+    then: Any = {f"k{n}": "old" for n in range(8)}
+    now: Any = {f"k{n}": "new" for n in range(8)}
     found = compare(then, now, limit=2)
     assert [item.path for item in found.items] == ["k0", "k1"]
     assert (found.total, found.complete) == (8, True)
@@ -166,7 +171,8 @@ def test_only_the_first_differences_are_kept_and_all_are_counted() -> None:
 
 def test_a_walk_that_was_ended_early_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fields, "_VISITS", 5)
-    then, now = {f"k{n}": "old" for n in range(4)}, {f"k{n}": "new" for n in range(4)}
+    then: Any = {f"k{n}": "old" for n in range(4)}
+    now: Any = {f"k{n}": "new" for n in range(4)}
     assert (compare(then, now).total, compare(then, now).complete) == (4, True)
     then["k4"], now["k4"] = "old", "new"
     assert (compare(then, now).total, compare(then, now).complete) == (5, False)
@@ -190,7 +196,8 @@ def test_a_value_below_a_hundred_levels_is_taken_as_a_whole(make: Any) -> None:
 
 
 def test_spans_of_texts_are_only_looked_for_in_what_is_kept() -> None:
-    then, now = {f"k{n}": "one old word" for n in range(4)}, {f"k{n}": "one new word" for n in range(4)}
+    then: Any = {f"k{n}": "one old word" for n in range(4)}
+    now: Any = {f"k{n}": "one new word" for n in range(4)}
     assert [bool(item.hunks) for item in compare(then, now, limit=3).items] == [True] * 3
     assert _one({"t": "one old word"}, {"t": None}).hunks == ()
 
@@ -237,7 +244,7 @@ def test_a_long_text_is_shown_by_its_first_span_and_how_many_more_there_are() ->
 
 def test_what_was_added_or_removed_is_one_line() -> None:
     value = "v" * 100
-    added, removed = Difference("a", "added", now=value), Difference("a", "removed", recorded=value)
+    added, removed = _told("a", "added", now=value), _told("a", "removed", recorded=value)
     assert added.lines(50) == [[("", "  "), ("new", f"+ {show(value, 46)}")]]
     assert removed.lines(50) == [[("", "  "), ("old", f"- {show(value, 46)}")]]
     assert not added.inline()
@@ -245,16 +252,16 @@ def test_what_was_added_or_removed_is_one_line() -> None:
 
 
 def test_values_stand_under_each_other_where_they_do_not_fit_beside() -> None:
-    numbers = Difference("n", "changed", list(range(10)), list(range(1, 11)))
+    numbers = _told("n", "changed", list(range(10)), list(range(1, 11)))
     half = (60 - 1 - 8) // 2
     old, new = show(numbers.recorded, half), show(numbers.now, half)
     assert numbers.lines(60) == [[("", "  "), ("old", old), ("", " -> "), ("new", new)]]
     assert numbers.inline()
-    deep = Difference("n" * 40, "changed", list(range(10)), list(range(1, 11)))
+    deep = _told("n" * 40, "changed", list(range(10)), list(range(1, 11)))
     assert deep.lines(60) == [
         [("", "  "), ("old", show(deep.recorded, 12)), ("", " -> "), ("new", show(deep.now, 12))]
     ]
-    typed = Difference("n", "type", "x" * 50, {"a": "y" * 50})
+    typed = _told("n", "type", "x" * 50, {"a": "y" * 50})
     assert typed.lines(60) == [
         [("", "  "), ("old", f"- str {show('x' * 50, half)}")],
         [("", "  "), ("new", f"+ dict {show(typed.now, half)}")],
@@ -263,7 +270,7 @@ def test_values_stand_under_each_other_where_they_do_not_fit_beside() -> None:
 
 def test_a_line_is_as_long_as_it_may_be_before_it_is_split() -> None:
     def lines(width: int) -> int:
-        return len(Difference("n", "order", ["aaaa", "bbbb"], ["bbbb", "aaaa"]).lines(width))
+        return len(_told("n", "order", ["aaaa", "bbbb"], ["bbbb", "aaaa"]).lines(width))
 
     fits = len("order aaaa, bbbb") + len("bbbb, aaaa") + 4 + 4
     assert (lines(fits), lines(fits - 1)) == (1, 2)
@@ -286,14 +293,14 @@ def test_a_line_is_as_long_as_it_may_be_before_it_is_split() -> None:
     ],
 )
 def test_types_are_named(value: Any, name: str) -> None:
-    found = plain(Difference("p", "type", value, "0").lines())
+    found = plain(_told("p", "type", value, "0").lines())
     assert found.strip().startswith(f"{name} {show(value)}")
-    assert plain(Difference("p", "type", "0", value).lines()).strip().endswith(f"{name} {show(value)}")
+    assert plain(_told("p", "type", "0", value).lines()).strip().endswith(f"{name} {show(value)}")
 
 
 def test_an_order_is_told_by_what_tells_items_apart() -> None:
     def order(items: Any) -> str:
-        return plain(Difference("p", "order", items, ["x"]).lines(200)).strip()
+        return plain(_told("p", "order", items, ["x"]).lines(200)).strip()
 
     assert order(["a", "b"]) == "order a, b -> x"
     assert order(list("abcdef")) == "order a, b, c, d, e, f -> x"
@@ -314,9 +321,9 @@ def test_an_order_is_told_by_what_tells_items_apart() -> None:
 
 
 def test_json_has_what_the_kind_has() -> None:
-    assert Difference("p", "added", now=1).to_json() == {"path": "p", "kind": "added", "now": 1}
-    assert Difference("p", "removed", recorded=1).to_json() == {"path": "p", "kind": "removed", "recorded": 1}
-    moved = Difference("p[1]", "changed", 1, None, recorded_path="p[0]")
+    assert _told("p", "added", now=1).to_json() == {"path": "p", "kind": "added", "now": 1}
+    assert _told("p", "removed", recorded=1).to_json() == {"path": "p", "kind": "removed", "recorded": 1}
+    moved = _told("p[1]", "changed", 1, None, recorded_path="p[0]")
     assert moved.to_json() == {
         "path": "p[1]", "kind": "changed", "recorded_path": "p[0]", "recorded": 1, "now": None,
     }  # fmt: skip
@@ -332,17 +339,18 @@ def test_json_tells_the_spans_of_a_text() -> None:
     assert found["span_count"] == 2
     long: Any = _one({"t": "a" * 5000}, {"t": "b" * 5000}).to_json()
     assert long["spans"] == [{"before": "", "recorded": "a" * 2000, "now": "b" * 2000, "after": ""}]
-    assert "spans" not in Difference("p", "changed", 1, 2).to_json()
+    assert "spans" not in _told("p", "changed", 1, 2).to_json()
 
 
 def test_large_values_are_cut_in_json_and_say_so() -> None:
     def now(value: Any) -> Any:
-        return Difference("p", "added", now=value).to_json()["now"]
+        return _told("p", "added", now=value).to_json()["now"]
 
-    for value in (None, True, 7, 1.5, "t" * 2000, ["i" * 3996], {}):
+    values: list[Any] = [None, True, 7, 1.5, "t" * 2000, ["i" * 3996], {}]
+    for value in values:
         assert now(value) == value
     assert now("t" * 2001) == "t" * 2000 + "... (2,001 characters)"
-    large = ["i" * 3997]
+    large: Any = ["i" * 3997]
     assert now(large) == {"$cut": show(large, 2000), "bytes": 4001}
 
 
