@@ -156,8 +156,10 @@ def _messages(one: Exchange, body: Body) -> Call:
     given = body.pop("messages", [])
     if not isinstance(given, list):  # somebody's mistake, which the provider refused
         raise Unsaid("the request's messages are no list")
+    if not all(isinstance(message, dict) for message in given):  # the same; `model` sends no such thing
+        raise Unsaid("a message of the request is no mapping")
     for message in given:
-        messages += _turns(message) if isinstance(message, dict) and "content" in message else [message]
+        messages += _turns(message) if "content" in message else [message]
     made: Body = {"messages": messages}
     if "stop_sequences" in body:
         made["stop"] = body.pop("stop_sequences")
@@ -246,7 +248,8 @@ def _native(read: Callable[[Exchange, Body], tuple[str, Body, str]], one: Exchan
 
 
 def _invoke(one: Exchange, body: Body) -> Call:
-    if "messages" not in body or not re.search(r"anthropic|arn(:|%3A)", one.path or "anthropic"):
+    # Whose form it is shows in the body, whatever the address calls the model.
+    if "messages" not in body or (one.request_body is not None and "anthropic_version" not in body):
         raise Unsaid("InvokeModel of a model that does not speak Anthropic's form")
     call = _native(invoke, one, body)
     turns = [
