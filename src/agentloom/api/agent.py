@@ -99,8 +99,8 @@ class Agent(Generic[P, R]):
         if scope is not None:
             raise NotSupported(
                 f"{self.function.name}.run() was called inside a run of {scope.session.agent}",
-                hint=f"call {self.function.name}(...) there, as a child agent of that run; a program that starts runs"
-                " by itself is started with python, not with `agentloom run`",
+                hint=f"call {self.function.name}(...) there, as a child agent of that run (await it where it is async);"
+                " a program that starts runs by itself is started with python, not with `agentloom run`",
             )
 
     async def _awaited(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast, overload
 
 from agentloom.api.agent import Agent
@@ -21,17 +21,19 @@ from agentloom.api.workflow_checks import findings, raise_faults
 from agentloom.api.workflow_draw import draw
 from agentloom.api.workflow_events import Event, Finished
 from agentloom.api.workflow_graph import Graph
+from agentloom.api.workflow_nested import refuse_deep
 from agentloom.api.workflow_run import execute
 from agentloom.api.workflow_state import State
 from agentloom.api.workflow_steps import Goto, Prompt, Step, goto
 from agentloom.api.workflow_stream import WorkflowStream, in_steps
 from agentloom.api.workflow_taken import way_of
 from agentloom.api.workflow_words import KINDS, step_of
-from agentloom.errors import WorkflowError
+from agentloom.errors import NoActiveRun, WorkflowError
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.changes import use_profiles
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.registry import declare_annotations
+from agentloom.runtime.scope import current
 from agentloom.store import Store
 
 __all__ = ["Goto", "State", "Workflow", "goto"]
@@ -147,6 +149,11 @@ class Workflow:
         steps that it may go back to, and how often a run; ``inputs`` restricts what it sees; ``retry`` and ``timeout``
         (seconds, of each attempt) are for errors. Raises ``WorkflowError`` naming the step.
         """
+        if isinstance(name, Workflow):
+            raise WorkflowError(
+                f"step() was given the workflow {name.name!r} alone",
+                hint='.step("name", workflow=...) makes it a step',
+            )
         if callable(name):
             self._add(str(getattr(name, "__name__", "step")), {"fn": name}, verify=False)
             return name
@@ -193,6 +200,8 @@ class Workflow:
     def _graph(self, within: tuple[Workflow, ...] = ()) -> Graph:
         if not self._steps and not self._open:
             raise WorkflowError(f"workflow {self.name!r} has no steps", hint="add one with .step(...)")
+        if within == ():
+            refuse_deep(self.name, self._steps)
         if self._built is None or self._open:
             graph = Graph.of(self._steps)
             raise_faults(self.name, [*findings(graph, self._open), *self._of_others((*within, self))])
@@ -283,6 +292,17 @@ class Workflow:
         made: Agent[..., Any] = Agent(self._execute, self.name)
         made.function = AgentFunction(self.name, self._execute, self._module, self.name, self._file)
         return made
+
+    def __call__(self, input: object) -> Coroutine[Any, Any, Any]:  # noqa: A002 - the word of the contract
+        """Inside a run of an async agent: the workflow as a child run of it; awaited, its output. ``NoActiveRun``
+        outside a run, ``WorkflowError`` as ``build`` does."""
+        if current() is None:
+            raise NoActiveRun(
+                f"workflow {self.name!r} was called outside a run",
+                hint="its own run is started with .run(input) or .arun(input)",
+                what=self.name,
+            )
+        return cast("Coroutine[Any, Any, Any]", self.agent()(input))
 
     async def _execute(self, given: object) -> object:
         with use_profiles(*self._profiles):

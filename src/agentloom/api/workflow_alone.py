@@ -92,12 +92,16 @@ def _target(step: Step) -> Iterator[Fault]:
     if step.kind == "fn":
         if not callable(target):
             yield Fault(name, f"fn= takes a function of the state, not a {type(target).__name__}")
+        elif hasattr(target, "build"):
+            yield Fault(name, "fn= takes a function of the state", "workflow= takes a Workflow")
         elif why := _not_of_one_argument(target):
             yield Fault(name, f"fn= takes one argument, the state: {why}", "def fn(state): ...")
     elif step.kind == "tool" and not hasattr(target, "__agentloom_tool__"):
         yield Fault(
             name, f"tool= takes a tool, not a {type(target).__name__}", "decorate it with @agentloom.tool"
         )
+    elif step.kind == "agent" and hasattr(target, "build"):
+        yield Fault(name, "agent= takes an agent", "workflow= takes a Workflow")
     elif step.kind == "agent" and not hasattr(target, "arun"):
         yield Fault(
             name, f"agent= takes an agent, not a {type(target).__name__}", "decorate it with @agentloom.agent"

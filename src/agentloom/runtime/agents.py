@@ -21,7 +21,20 @@ from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import Scope, entered, require
 from agentloom.runtime.session import Session
 
-__all__ = ["AgentFunction", "call_child", "call_child_async", "execute", "execute_blocking", "refuse_awaited"]
+__all__ = [
+    "CHILD_RUNS",
+    "AgentFunction",
+    "call_child",
+    "call_child_async",
+    "execute",
+    "execute_blocking",
+    "refuse_awaited",
+]
+
+CHILD_RUNS = 50
+"""How many child runs (agents, workflows, verify steps) may be inside one another. Each needs up to 13 frames of
+Python's stack, of which there are 1,000: an agent that calls itself without end stops here, at the same call on replay,
+and not wherever the stack of that day ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +152,18 @@ def refuse_awaited(scope: Scope, agent: AgentFunction) -> None:
 
 
 def _child(scope: Scope, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
+    if scope.depth >= CHILD_RUNS:
+        raise NotSupported(
+            f"{agent.name} was called {scope.depth + 1} child runs deep (agents and workflows inside one another);"
+            f" at most {CHILD_RUNS} are supported",
+            hint="an agent or workflow that calls itself needs an end; make a loop of a long chain",
+            depth=scope.depth + 1,
+        )
     spec = CallSpec("agent", agent.name, {"args": list(args), "kwargs": dict(kwargs)})
     call = scope.session.engine.begin(spec, scope)
-    return call, scope.child(agent.name, parent=call.id)
+    below = scope.child(agent.name, parent=call.id)
+    below.depth += 1
+    return call, below
 
 
 async def call_child_async(

@@ -33,15 +33,17 @@ _HOST_WORK = Work("host call")
 
 class Scope:
     """One position in a run. ``parent`` is the id of the call whose work this scope is (a child agent), if any;
-    ``src`` the place in the code that started it, for calls with no code of the agent's around them."""
+    ``src`` the place in the code that started it, for calls with no code of the agent's around them. ``depth`` counts
+    the child runs that it is inside of."""
 
-    __slots__ = ("_calls", "_children", "_made", "fresh", "parent", "path", "session", "src")
+    __slots__ = ("_calls", "_children", "_made", "depth", "fresh", "parent", "path", "session", "src")
 
     def __init__(self, session: Session, path: str, parent: str | None = None) -> None:
         self.session = session
         self.path = path
         self.parent = parent
         self.src = "?"
+        self.depth = 0
         self.fresh = False
         self._calls = 0
         self._children: dict[str, int] = {}
@@ -74,6 +76,7 @@ class Scope:
             )
         made = Scope(self.session, path, parent or self.parent)
         made.src = self.src
+        made.depth = self.depth
         made._made = self._made
         return made
 
