@@ -1,14 +1,25 @@
 from __future__ import annotations
 
 import logging
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from agentloom.errors import NotSupported
+from agentloom.errors import NotSupported, ValueRefused
 from agentloom.runtime import profiles
+from agentloom.runtime.changes import profile
 from agentloom.runtime.minted import rename_ids
-from agentloom.runtime.profiles import Profile, get, plain_url, register, split, with_secrets
+from agentloom.runtime.profiles import (
+    Profile,
+    all_key,
+    get,
+    parts_of,
+    plain_url,
+    register,
+    split,
+    with_secrets,
+)
 
 CHAT: dict[str, Any] = {
     "model": "gpt-4o",
@@ -179,3 +190,103 @@ def test_a_user_id_is_not_renamed_and_the_tree_is_shared() -> None:
     assert renamed == {"keep": tree, "id": "id:1"}
     assert renamed["keep"] is tree
     assert mixed["id"].startswith("7d444840")
+
+
+# -- corners ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_address_keeps_all_but_its_secrets() -> None:
+    assert plain_url("https://u:p@host.example/a?x=%20a#f") == "https://host.example/a?x=%20a#f"
+    assert plain_url("https://u:p@w@host.example/") == "https://host.example/"
+    assert plain_url("https://host.example/?a=&token=t&b=1") == "https://host.example/?a=&token=%2A%2A%2A&b=1"
+    assert plain_url("https://host.example/?token=") == "https://host.example/?token=%2A%2A%2A"
+    assert plain_url(None) is None
+
+
+def test_a_refusal_says_what_to_do_and_of_which_profile() -> None:
+    with pytest.raises(NotSupported) as caught:
+        get("future/9")
+    assert "known: agentloom.model/1, http/1, openai.chat/1, plain/1, tool/1" in str(caught.value)
+    assert (caught.value.fields, "newer agentloom" in str(caught.value.hint)) == (
+        {"profile": "future/9"},
+        True,
+    )
+    with pytest.raises(NotSupported) as caught:
+        register(Profile("plain/1", strict=True))
+    assert (caught.value.fields, "new version" in str(caught.value.hint)) == ({"profile": "plain/1"}, True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "names", "whole"),
+    [
+        (get("agentloom.model/1"), "model messages seed", True),
+        (get("agentloom.model/1"), "model user", False),
+        (get("agentloom.model/1"), "model api_key", False),
+        (get("agentloom.model/1"), "model brand_new", False),
+        (get("http/1"), "method url", False),
+        (get("http/1"), "method json", True),
+        (get("plain/1"), "anything user", True),
+        (get("plain/1"), "", True),
+        (Profile("x/1", scrub={"a": plain_url}), "a", False),
+        (Profile("x/1", scrub={"a": plain_url}), "b", True),
+        (profile("agentloom.model/1", normalise="whitespace"), "model", False),
+        (profile("agentloom.model/1", noted=["metadata.a"]), "model", False),
+        (profile("agentloom.model/1", strict=True), "model", True),
+        (profile("agentloom.model/1", strict=True), "brand_new", False),
+    ],
+)
+def test_a_request_of_load_bearing_fields_alone_is_known_as_one(
+    rule: Profile, names: str, whole: bool
+) -> None:
+    request = dict.fromkeys(names.split(), 1)
+    for _ in range(2):  # the second time it is remembered
+        assert all_key(rule, request) is whole
+    if whole:
+        assert split(rule, request).key == request
+
+
+def test_how_many_sets_of_names_are_remembered_is_bounded() -> None:
+    rule = Profile("x/1")
+    for number in range(100):
+        assert all_key(rule, {f"field {number}": 1})
+    assert rule.all_key == {(f"field {number}",) for number in range(64)}
+
+
+def test_every_part_of_a_rule_takes_effect_by_itself() -> None:
+    request = {"a": "https://u:p@host/", "b": {"c": 1, "d": 2}, "e": 3}
+    assert split(Profile("x/1", noted=frozenset("e")), request).noted == {"e": 3}
+    assert split(Profile("x/1", secret=frozenset("e")), request).key == {"a": request["a"], "b": request["b"]}
+    assert split(Profile("x/1", scrub={"a": plain_url}), request).key["a"] == "https://host/"
+    assert split(Profile("x/1", key=frozenset("ab")), request).unknown == ["e"]
+    assert split(Profile("x/1", key=frozenset("ab"), strict=True), request).noted == {"e": 3}
+    below = split(profile("plain/1", secret=["b.c"]), request)
+    assert (below.key["b"], below.secret_paths) == ({"d": 2}, ["b"])
+    plain = split(get("plain/1"), request)
+    assert (plain.key, plain.noted, plain.secret_paths, plain.unknown) == (request, {}, [], [])
+
+
+def test_spacing_counts_nowhere_in_the_key_where_the_rule_says_so() -> None:
+    rule = profile("agentloom.model/1", normalise="whitespace")
+    tree = {"model": " m ", "messages": [{"content": "a  b\n"}], "user": " u "}
+    assert parts_of(rule, tree, "key") == {"model": "m", "messages": [{"content": "a b"}]}
+    assert parts_of(rule, tree, "noted") == {"user": " u "}
+    assert parts_of(get("agentloom.model/1"), tree, "key") == {"model": " m ", "messages": tree["messages"]}
+    some = profile("agentloom.model/1", normalise={"messages": "whitespace"})
+    assert parts_of(some, tree, "key") == {"model": " m ", "messages": [{"content": "a b"}]}
+
+
+def test_what_is_taken_out_is_named_by_its_place() -> None:
+    rule = Profile("x/1", scrub={"headers": lambda value: None})
+    assert split(rule, {"headers": {"a": 1}}).secret_paths == ["headers"]
+    with pytest.raises(ValueRefused, match=r"at args\.inner"):
+        split(profile("tool/1", secret=["args.inner.real"]), {"args": {"inner": 3j}})
+
+
+def test_secrets_go_back_only_where_some_were_taken_out() -> None:
+    rule = get("http/1")
+    made = {"url": "https://host/", "headers": MappingProxyType({"authorization": "b", "a": 1}), "auth": "x"}
+    recorded = {"url": "as it was recorded", "headers": {"a": 1}}
+    whole = with_secrets(rule, made, recorded)
+    assert whole == {"url": "as it was recorded", "headers": {"authorization": "b", "a": 1}, "auth": "x"}
+    assert type(whole["headers"]) is dict
+    assert recorded == {"url": "as it was recorded", "headers": {"a": 1}}
