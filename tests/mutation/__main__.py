@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="try known survivors again: tests are new")
     parser.add_argument(
-        "--quick", type=float, default=math.inf, metavar="SECONDS", help="leave out slower tests"
+        "--quick", type=float, default=math.inf, metavar="SECONDS", help="of tests for a mutant"
     )
     parser.add_argument("--folder", help="keep the copy here, and use what an earlier run found out")
     parser.add_argument("--report", action="store_true", help="run nothing: show what --folder holds")

@@ -134,7 +134,7 @@ class Ground:
             meta.write_text(json.dumps(data, indent=4), encoding="utf-8")
 
     def run(self, quick: float) -> None:
-        """Try the chosen mutants, one after the other, with the tests that take up to ``quick`` seconds."""
+        """Try the chosen mutants, one after the other, each with tests of up to ``quick`` seconds."""
         self._python(
             "-m",
             "tests.mutation.trying",
@@ -171,7 +171,7 @@ class Ground:
         """A process of our interpreter in the copy, out of the way of others; what it says is in ``mutmut.log``."""
         with (self.folder / "mutmut.log").open("ab") as log:
             done = subprocess.run(
-                ["nice", "-n", "19", sys.executable, *arguments],
+                ["nice", "-n", "15", sys.executable, *arguments],
                 cwd=self.folder / within,
                 env=os.environ | {"PYTHONPATH": "src"},
                 stdout=log,

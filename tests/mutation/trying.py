@@ -1,13 +1,15 @@
 """Run in the copy, ``python -m tests.mutation.trying QUICK META ... -- TEST ...``: try mutants that have no result yet.
 
 Tests are collected once. Every mutant gets a process forked from there, which runs the tests that call the changed
-function and take no more than QUICK seconds, quick ones first, and ends with the first that fails: far less work than
-one run of pytest for each.
+function, quick ones first until together they take QUICK seconds, and ends with the first that fails: far less work
+than one run of pytest for each.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
+import itertools
 import json
 import os
 import pickle
@@ -50,6 +52,8 @@ class Trying:
             raise session.Interrupted("not every test could be collected")
         session.config.pluginmanager.unregister(name="terminalreporter")
         _warm()
+        gc.collect()
+        gc.freeze()  # so that the processes share what is there already
         looked = _apart(lambda: self._look(session))
         if looked is None:
             raise session.Interrupted("a test fails although nothing is changed")
@@ -90,7 +94,7 @@ class Trying:
             trampoline.record_trampoline_hit = partial(_called, calls, place)
             begun = time.monotonic()
             failing = self._run(session, [place])
-            seconds[place] = time.monotonic() - begun
+            seconds[place] = time.process_time() - begun
             if failing and seconds[place] <= self.quick:
                 raise AssertionError(f"nothing is changed, and a test fails: {self.failed}")
             self.failed = ""  # limits of time do not hold here: such a test is left out with the slow ones
@@ -100,8 +104,11 @@ class Trying:
         """The exit code for one mutant. Tests that found others of its function come first."""
         function = name.rpartition("__mutmut_")[0]
         known = self.killers[function]
-        calling = [place for place in self.calls.get(function, ()) if self.seconds[place] <= self.quick]
-        places = sorted(calling, key=lambda place: (place not in known, self.seconds[place]))
+        calling = sorted(
+            self.calls.get(function, ()), key=lambda place: (place not in known, self.seconds[place])
+        )
+        sums = itertools.accumulate(self.seconds[place] for place in calling)
+        places = [place for place, spent in zip(calling, sums, strict=True) if spent <= self.quick]
         if not places:
             return UNTESTED
         limit = int(10 + 3 * sum(self.seconds[place] for place in places))
