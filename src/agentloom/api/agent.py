@@ -12,6 +12,7 @@ from agentloom.api.trace import Trace
 from agentloom.errors import NotSupported
 from agentloom.format.failures import RECORDED_AS
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
+from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
@@ -33,9 +34,15 @@ class Agent(Generic[P, R]):
     """
 
     def __init__(
-        self, function: Callable[P, R], name: str | None = None, profiles: Iterable[Profile] = ()
+        self,
+        function: Callable[P, R],
+        name: str | None = None,
+        profiles: Iterable[Profile] = (),
+        guard: GuardPolicy | None = None,
     ) -> None:
-        self.function = AgentFunction.of(function, name, profiles)
+        self.function = AgentFunction.of(
+            function, name, profiles, None if guard is None else chosen_policy(guard)
+        )
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -54,15 +61,16 @@ class Agent(Generic[P, R]):
         store: StoreLike = None,
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
+        guard: GuardPolicy | None = None,
         **kwargs: Any,
     ) -> Trace:
         """Run to the end and return the trace. Raises what the agent raises; its trace is kept in the store.
 
-        ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``). An async agent
-        gets an event loop for its host work; where one is running already, use ``arun``.
+        ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``); ``guard`` the
+        policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is running already, use ``arun``.
         """
         self._refuse_inside(current())
-        options = RunOptions(seed, dict(tags or {}), conversation)
+        options = RunOptions(seed, dict(tags or {}), conversation, guard)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
         if loop_is_running():
@@ -82,11 +90,12 @@ class Agent(Generic[P, R]):
         store: StoreLike = None,
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
+        guard: GuardPolicy | None = None,
         **kwargs: Any,
     ) -> Trace:
         """As ``run``, inside a running event loop, which performs the host work. A sync agent blocks it meanwhile."""
         self._refuse_inside(current())
-        options = RunOptions(seed, dict(tags or {}), conversation)
+        options = RunOptions(seed, dict(tags or {}), conversation, guard)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
         chosen = _store(store)
@@ -156,7 +165,7 @@ def agent(function: Callable[P, Coroutine[Any, Any, R]], /) -> Agent[P, Coroutin
 def agent(function: Callable[P, R], /) -> Agent[P, R]: ...
 @overload
 def agent(
-    *, name: str | None = None, profiles: Iterable[Profile] = ()
+    *, name: str | None = None, profiles: Iterable[Profile] = (), guard: GuardPolicy | None = None
 ) -> Callable[[Callable[P, R]], Agent[P, R]]: ...
 def agent(
     function: Callable[..., Any] | None = None,
@@ -164,13 +173,14 @@ def agent(
     *,
     name: str | None = None,
     profiles: Iterable[Profile] = (),
+    guard: GuardPolicy | None = None,
 ) -> Any:
     """Make a function an agent (decorator). ``name`` is what runs are listed under; default: the function's name.
-    ``profiles`` (see ``profile``) sort the fields of the requests made in it."""
+    ``profiles`` (see ``profile``) sort the fields of the requests made in it; ``guard`` is the policy of its runs."""
     if function is None:
 
         def decorate(chosen: Callable[..., Any]) -> Agent[..., Any]:
-            return Agent(chosen, name, profiles)
+            return Agent(chosen, name, profiles, guard)
 
         return decorate
-    return Agent(function, name, profiles)
+    return Agent(function, name, profiles, guard)

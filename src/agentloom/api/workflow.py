@@ -31,6 +31,7 @@ from agentloom.api.workflow_words import KINDS, step_of
 from agentloom.errors import NoActiveRun, WorkflowError
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.changes import use_profiles
+from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import current
@@ -44,12 +45,15 @@ StoreLike = Store | str | os.PathLike[str] | None
 
 class Workflow:
     """Named steps, each after those that it names in ``after=``. ``name`` is what its runs are listed under;
-    ``profiles`` (see ``profile``) sort the fields of the requests made in it."""
+    ``profiles`` (see ``profile``) sort the fields of the requests made in it; ``guard`` is the policy of its runs."""
 
-    def __init__(self, name: str = "workflow", *, profiles: Iterable[Profile] = ()) -> None:
+    def __init__(
+        self, name: str = "workflow", *, profiles: Iterable[Profile] = (), guard: GuardPolicy | None = None
+    ) -> None:
         check_workflow_name(name)
         self.name = name
         self._profiles = tuple(profiles)
+        self._guard = None if guard is None else chosen_policy(guard)
         self._steps: dict[str, Step] = {}
         self._open: dict[str, None] = {}  # decorators that have not decorated anything yet
         self._built: Graph | None = None
@@ -252,10 +256,13 @@ class Workflow:
         store: StoreLike = None,
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
+        guard: GuardPolicy | None = None,
     ) -> Trace:
         """Run all steps and return the trace; ``trace.output`` is the last step's result, or where several branches
         end a mapping of theirs by name. ``seed`` seeds the run's own random draws and is not sent to any provider."""
-        return self.agent().run(input, seed=seed, store=store, tags=tags, conversation=conversation)
+        return self.agent().run(
+            input, seed=seed, store=store, tags=tags, conversation=conversation, guard=guard
+        )
 
     async def arun(
         self,
@@ -265,9 +272,12 @@ class Workflow:
         store: StoreLike = None,
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
+        guard: GuardPolicy | None = None,
     ) -> Trace:
         """As ``run``, inside a running event loop."""
-        return await self.agent().arun(input, seed=seed, store=store, tags=tags, conversation=conversation)
+        return await self.agent().arun(
+            input, seed=seed, store=store, tags=tags, conversation=conversation, guard=guard
+        )
 
     def stream(self, input: object, **options: Any) -> WorkflowStream:  # noqa: A002 - the word of the contract
         """Run and tell what happens: an async iterator of events, the last of them ``Finished`` with the trace.
@@ -290,7 +300,9 @@ class Workflow:
         """The workflow as an agent. Raises ``WorkflowError`` as ``build`` does."""
         self._graph()
         made: Agent[..., Any] = Agent(self._execute, self.name)
-        made.function = AgentFunction(self.name, self._execute, self._module, self.name, self._file)
+        made.function = AgentFunction(
+            self.name, self._execute, self._module, self.name, self._file, guard=self._guard
+        )
         return made
 
     def __call__(self, input: object) -> Coroutine[Any, Any, Any]:  # noqa: A002 - the word of the contract

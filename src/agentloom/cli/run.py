@@ -60,6 +60,10 @@ def _tags(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) 
     "--tag", "tags", multiple=True, metavar="NAME=VALUE", callback=_tags, help="Tag the run. Repeatable."
 )
 @click.option("--conversation", metavar="ID", help="The conversation that the run belongs to.")
+@click.option(
+    "--guard", type=click.Choice(["strict", "virtual", "off"]),
+    help="The run's guard. Default: the agent's own; of a script: off.",
+)  # fmt: skip
 @common
 def command(
     settings: Settings,
@@ -69,6 +73,7 @@ def command(
     seed: int | None,
     tags: dict[str, str],
     conversation: str | None,
+    guard: str | None,
 ) -> int:
     """Record TARGET: a script that uses the openai SDK, unmodified, or an @agent or Workflow.
 
@@ -92,6 +97,7 @@ def command(
         "seed": seed,
         "tags": tags,
         "conversation": conversation,
+        "guard": guard,
         "json": settings.json,
     }
     began = time.monotonic()

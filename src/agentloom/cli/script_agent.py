@@ -10,11 +10,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agentloom.adapters import sdks
-from agentloom.cli.script_effects import Noting
 from agentloom.cli.script_exec import Ended, show_error
 from agentloom.cli.script_run import one_press
 from agentloom.cli.targets import agent_object, load_module
 from agentloom.errors import ControlFlow, LoomError, TargetError
+from agentloom.runtime.guard_effects import Noting
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Watch
 from agentloom.store import Appender, Query, RunRow, Store, open_store
@@ -87,6 +87,7 @@ def _run(
         "seed": job.get("seed"),
         "tags": job.get("tags") or None,
         "conversation": job.get("conversation"),
+        "guard": job.get("guard"),
     }
     try:
         trace = agent.run(*args, store=store, **options, **kwargs)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.cli.script_child import leave
-from agentloom.cli.script_effects import Noting
 from agentloom.cli.script_exec import Ended, load
 from agentloom.cli.script_facts import script_agent, script_code
 from agentloom.cli.script_loops import close_outer
@@ -17,6 +16,7 @@ from agentloom.cli.script_output import stream_facts
 from agentloom.cli.script_run import Program, ScriptRun
 from agentloom.cli.targets import agent_names
 from agentloom.errors import ControlFlow
+from agentloom.runtime.guard_effects import Noting
 from agentloom.runtime.recorder import RunOptions, begin
 from agentloom.store import open_store
 
@@ -37,7 +37,7 @@ def record(job: dict[str, Any], results: Results) -> int:
     code = load(path)
     program = Program(path, code, list(job["args"]), stream_facts(), job.get("tools") or {})
     outer = asyncio.new_event_loop()
-    options = RunOptions(job.get("seed"), job.get("tags") or {}, job.get("conversation"))
+    options = RunOptions(job.get("seed"), job.get("tags") or {}, job.get("conversation"), job.get("guard"))
     recording = begin(
         script_agent(path),
         tuple(program.argv),
@@ -58,11 +58,12 @@ def _run(
     recording: Recording, program: Program, outer: asyncio.AbstractEventLoop, results: Results, *, quiet: bool
 ) -> int:
     session = recording.session
-    noting = Noting()
+    noting = session.effects
+    if not isinstance(noting, Noting):  # the guard is off: what passes is told all the same
+        noting = session.effects = session.engine.unrecorded = Noting()
     run = ScriptRun(session, program, noting, shown(to_stderr=quiet), outer=outer, strict=False)
 
     def finish(ended: Ended) -> None:
-        _note(run, noting)
         session.engine.finish(ended.status, run.output(ended))
         results.send(done=summary(run, noting, ended))
 
@@ -79,17 +80,6 @@ def _run(
         session.source.close()
         close_outer(outer)
     return ended.exit
-
-
-def _note(run: ScriptRun, noting: Noting) -> None:
-    """Write what passed unrecorded: reads as a note, everything else as a gap (nothing replays past it)."""
-    engine = run.session.engine
-    for effect in noting.seen:
-        facts: dict[str, object] = {"kind": effect.kind, "what": effect.what, "where": effect.where}
-        if effect.kind == "file read":
-            engine.mark("note", {"unrecorded": facts})
-        else:
-            engine.mark("gap", facts, why="unrecorded-effect")
 
 
 def summary(run: ScriptRun, noting: Noting, ended: Ended) -> dict[str, Any]:

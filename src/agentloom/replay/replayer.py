@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -17,7 +16,7 @@ from agentloom.replay.cause import Cause, CodeFacts, find_cause, parse_src
 from agentloom.replay.code import ModuleSource, code_changes
 from agentloom.replay.leaks import Leak
 from agentloom.replay.recording import RecordedCall, Recording, facts_of
-from agentloom.replay.refusal import refusing
+from agentloom.replay.refusal import Refusing
 from agentloom.replay.report import CallRef, Finding, Report, Verdict
 from agentloom.replay.search import earlier_holder, holds_placeholder
 from agentloom.replay.source import ReplaySource
@@ -25,13 +24,15 @@ from agentloom.replay.summaries import recorded_ref
 from agentloom.runtime.agents import AgentFunction, execute_blocking
 from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
+from agentloom.runtime.guard import Guard
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.ledger import NoLedger
 from agentloom.runtime.places import Places
+from agentloom.runtime.refuse import stand
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
 
-__all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for"]
+__all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for", "watch_over"]
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep", "state"))
 _NO_NONCE = bytes(32)
@@ -53,25 +54,28 @@ def replay(journal: Journal, agent: AgentFunction, *, refuse: bool = True) -> Re
     given = cast("dict[str, Tree]", decode(recording.payload("input"), TYPES))
     notes = tuple(warm_caches(facts.modules))
     began = time.perf_counter()
-    with _refusals(session.engine.places, refuse):
-        run_agent(session, source, agent, given)
+    if refuse:
+        refusing = Refusing(source)
+        watch_over(session, refusing)
+    run_agent(session, source, agent, given)
     return conclude(source, facts, seconds=time.perf_counter() - began, notes=notes)
 
 
-@contextmanager
-def _refusals(places: Places, refuse: bool) -> Generator[None]:
-    if not refuse:
-        yield
-        return
-    with refusing(places):
-        yield
+def watch_over(session: Session, refusing: Refusing) -> None:
+    """Have effects of the session's run refused."""
+    stand()
+    refusing.session = session
+    session.effects = refusing
 
 
 def session_for(recording: Recording, source: ReplaySource, root: str) -> Session:
     """A session that replays ``recording``; ``root`` is the folder that places in the code are relative to."""
     nonce = recording.nonce if recording.nonce is not None else _NO_NONCE
     engine = Engine(NoLedger(), source, nonce=nonce, types=TYPES, places=Places(root))
-    return Session(engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed)
+    guard = Guard.of_record(recording.payload("policy"))
+    return Session(
+        engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed, guard=guard
+    )
 
 
 def run_agent(

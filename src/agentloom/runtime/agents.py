@@ -15,6 +15,7 @@ from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.changes import use_profiles
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.driver_sync import run_sync
+from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.registry import declare_annotations
@@ -40,7 +41,7 @@ and not wherever the stack of that day ends."""
 @dataclass(frozen=True, slots=True)
 class AgentFunction:
     """A user's function as an agent. ``file`` is where it is defined; ``profiles`` hold in its runs, and for its calls
-    where it is a child."""
+    where it is a child; ``guard`` is the policy of its runs (None: the default)."""
 
     name: str
     function: Callable[..., object]
@@ -48,10 +49,15 @@ class AgentFunction:
     qualname: str
     file: str | None
     profiles: tuple[Profile, ...] = ()
+    guard: GuardPolicy | None = None
 
     @classmethod
     def of(
-        cls, function: Callable[..., object], name: str | None = None, profiles: Iterable[Profile] = ()
+        cls,
+        function: Callable[..., object],
+        name: str | None = None,
+        profiles: Iterable[Profile] = (),
+        guard: GuardPolicy | None = None,
     ) -> AgentFunction:
         """Describe ``function``; its annotations declare the types of its input and output."""
         declare_annotations(function)
@@ -60,7 +66,7 @@ class AgentFunction:
         file = os.path.abspath(code.co_filename) if code is not None else None
         qualname = str(getattr(function, "__qualname__", type(function).__qualname__))
         called = name or str(getattr(function, "__name__", qualname))
-        return cls(called, function, module, qualname, file, tuple(profiles))
+        return cls(called, function, module, qualname, file, tuple(profiles), guard)
 
     @property
     def is_async(self) -> bool:

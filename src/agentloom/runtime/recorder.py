@@ -16,11 +16,14 @@ from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
 from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
+from agentloom.runtime.guard import ENTROPY_BYTES, Guard, chosen_policy
+from agentloom.runtime.guard_effects import watch_run
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.places import Places
+from agentloom.runtime.refuse import stand
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
 from agentloom.store.base import Appender, Store
@@ -33,11 +36,13 @@ _POOL_BYTES = 1024  # 64 salts
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a run may carry besides its input: seed, tags (name to value) and the conversation that it belongs to."""
+    """What a run may carry besides its input: seed, tags (name to value), the conversation that it belongs to, and the
+    policy of its guard (None: the agent's)."""
 
     seed: int | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     conversation: str | None = None
+    guard: str | None = None
 
 
 class Recording:
@@ -84,7 +89,6 @@ def begin(
     options: RunOptions,
     outer: asyncio.AbstractEventLoop | None,
     code: Mapping[str, Tree] | None = None,
-    policy: Mapping[str, Tree] | None = None,
     clock: Callable[[], int] = time.monotonic_ns,
 ) -> Recording:
     """Open a run in ``store`` and write its start entry. Raises ``ValueRefused`` (input, seed, labels) or
@@ -92,6 +96,7 @@ def begin(
     ``clock`` gives the nanoseconds behind virtual time (a simulation has its own)."""
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
     _check(options)
+    guard = _guard_for(agent, options)
     identity = dict(code) if code is not None else code_identity(agent)
     for sentence in warm_caches(cast("dict[str, Tree]", identity["modules"])):
         warnings.warn(sentence, RuntimeWarning, stacklevel=4)
@@ -101,7 +106,7 @@ def begin(
         "code": identity,
         "env": cast(Tree, environment()),
         "input": arguments,
-        "policy": dict(policy or {"guard": "off", "durability": "process", "on_store_failure": "closed"}),
+        "policy": {**guard.facts(), "durability": "process", "on_store_failure": "closed"},
     }
     if options.tags:
         payloads["tags"] = encode(dict(options.tags), TYPES)
@@ -112,13 +117,22 @@ def begin(
         ledger = TraceLedger(appender.append, _pooled(os.urandom))
         source = LiveSource(outer, clock)
         engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
-        session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed)
+        session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
+        if guard.policy != "off":
+            stand()
+            watch_run(session)
         try:
             ledger.start(_facts(agent, run_id, options), payloads, nonce)
         except BaseException:
             appender.close()
             raise
         return Recording(session, ledger, store, appender, arguments)
+
+
+def _guard_for(agent: AgentFunction, options: RunOptions) -> Guard:
+    """The run's own choice, else the agent's, else the default; with fresh entropy where values are virtual."""
+    policy = chosen_policy(options.guard, agent.guard)
+    return Guard(policy, None if policy == "off" else os.urandom(ENTROPY_BYTES))
 
 
 def _pooled(source: Callable[[int], bytes]) -> Callable[[int], bytes]:

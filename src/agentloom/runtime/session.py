@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from agentloom.format.callids import segment
 from agentloom.runtime.engine import Engine
+from agentloom.runtime.guard import OFF, Guard
 from agentloom.runtime.scope import Scope
 from agentloom.runtime.source import OutcomeSource
 from agentloom.runtime.strays import mark_threads
 
 if TYPE_CHECKING:
     from agentloom.runtime.baton import Baton
+    from agentloom.runtime.guard_effects import RunEffects
     from agentloom.runtime.loop import InnerLoop
 
 __all__ = ["Session"]
@@ -29,7 +31,10 @@ class Session:
         "agent",
         "baton",
         "blocking",
+        "declared",
+        "effects",
         "engine",
+        "guard",
         "loop",
         "over",
         "root",
@@ -39,7 +44,14 @@ class Session:
     )
 
     def __init__(
-        self, engine: Engine, source: OutcomeSource, *, run_id: str, agent: str, seed: int | None
+        self,
+        engine: Engine,
+        source: OutcomeSource,
+        *,
+        run_id: str,
+        agent: str,
+        seed: int | None,
+        guard: Guard = OFF,
     ) -> None:
         mark_threads()
         self.engine = engine
@@ -47,6 +59,7 @@ class Session:
         self.run_id = run_id
         self.agent = agent
         self.seed = seed
+        self.guard = guard
         self.blocking = False
         """Set by the sync driver: nothing can be awaited in this run."""
         self.over = False
@@ -54,13 +67,25 @@ class Session:
         self.loop: InnerLoop | None = None
         self.baton: Baton | None = None
         self.root = Scope(self, f"root/{segment(agent)}")
+        self.effects: RunEffects | None = None
+        """Who is told of what the run's code does outside every host call; None: nobody."""
+        self.declared: set[str] = set()
         self._randoms: dict[str, random.Random] = {}
 
     def release(self) -> None:
         """Nothing more is asked in this run: let go of what it holds at once, without the collector. Late calls are
         refused as ever."""
         self.engine.release()
+        self.effects = None
         del self.root  # whose scope holds this session
+
+    def declare(self, facts: dict[str, object]) -> None:
+        """Write what the agent's code declares here (a scope that allows effects) into the trace, once for each place."""
+        facts = {**facts, "where": self.engine.places.caller()}
+        said = repr(facts)
+        if said not in self.declared:
+            self.declared.add(said)
+            self.engine.mark("note", facts)
 
     def random_for(self, path: str) -> random.Random:
         """The generator behind explicit draws made at ``path``."""
