@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import enum
+import functools
 import json
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from agentloom.adapters import local
 from agentloom.adapters.models import backend
 from agentloom.api.outputs import NotOfShape, shape_of
 from agentloom.api.outputs_schema import is_strict
-from agentloom.errors import AnswerError, OutputError
+from agentloom.errors import AnswerError, OutputError, WorkflowError
 from agentloom.store import MemoryStore
 from agentloom.testing import FakeProvider, Says, Wants
 
@@ -57,6 +58,15 @@ class Ticket(BaseModel):
         if len(items) > 2:
             raise ValueError("more than two items")
         return items
+
+
+class Weight(BaseModel):
+    grams: float | list[float]
+
+
+@dataclasses.dataclass
+class WeightData:
+    grams: float
 
 
 class Node(BaseModel):
@@ -310,7 +320,7 @@ def test_types_are_asked_for_strictly(output: Any) -> None:
 @pytest.mark.parametrize(
     ("output", "kind", "message"),
     [
-        (print, TypeError, "is no type that a model could answer with"),
+        (3, TypeError, "is no type that a model could answer with"),
         ({"type": "objekt"}, ValueError, "output= is no JSON Schema: type: 'objekt'"),
     ],
 )
@@ -404,3 +414,66 @@ agentloom.Template("{a}").fill({"a": 1})
         "NotSupported a JSON Schema needs the package jsonschema pip install 'agentloom-runtime[outputs]'",
         "NotSupported a .j2 template needs the package jinja2 pip install 'agentloom-runtime[templates]'",
     ]
+
+
+@pytest.mark.parametrize("output", [float, list[float], float | None, dict[str, float], Weight, WeightData])
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_that_is_none_in_json_is_a_wrong_answer(output: Any, number: str) -> None:
+    for text in (f'{{"value": {number}}}', f'{{"value": [{number}]}}', f'{{"grams": {number}}}'):
+        with pytest.raises(NotOfShape):
+            shape_of(output).parse(text)
+
+
+@pytest.mark.parametrize("text", ['{"value": "NaN"}', '{"value": "-inf"}'])
+@pytest.mark.parametrize("output", [float, float | None, dict[str, float]])
+def test_nor_is_the_name_of_one(output: Any, text: str) -> None:
+    with pytest.raises(NotOfShape) as caught:
+        shape_of(output).parse(text)
+    assert "finite" in caught.value.problems[0]["what"]
+
+
+def test_a_key_twice_is_a_wrong_answer_that_goes_back(fake: Any) -> None:
+    twice = '{"team": "sales", "team": "billing", "urgent": true}'
+    with fake([twice, GOOD]) as provider:
+        trace = sorts.run("gpt-4o", store=MemoryStore())
+    assert trace.output.team is Team.BILLING
+    said = provider.seen[1].body["messages"][-1]["content"]
+    assert 'the key "team" is there twice in one object' in said
+    assert trace.replay().verdict == "identical"
+    with pytest.raises(NotOfShape):
+        shape_of(SCHEMA).parse('{"city": "Oslo", "city": "Bergen", "people": 3}')
+
+
+@pytest.mark.parametrize(
+    "text", ["Here it is:\n```json\n{good}\n```", "```json\n{good}\n```\nAnything else?"]
+)
+def test_prose_around_a_fence_is_a_wrong_answer(fake: Any, text: str) -> None:
+    with fake([text.replace("{good}", GOOD), GOOD]) as provider:
+        assert sorts.run("gpt-4o", store=MemoryStore()).output.urgent
+    assert provider.count == 2
+
+
+class _Has:
+    def method(self, team: str) -> str:
+        return team
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        lambda text: text,
+        print,
+        len,
+        _Has().method,
+        _Has.method,
+        functools.partial(int, base=2),
+        sorts,
+        "Ticket",
+        "int",
+    ],
+)
+def test_a_function_or_a_name_is_no_type(output: Any) -> None:
+    with pytest.raises(TypeError, match="output="):
+        shape_of(output)
+    with pytest.raises(WorkflowError, match="step 'a'.*output="):
+        agentloom.Workflow().step("a", model="gpt-4o", output=output)

@@ -10,12 +10,14 @@ import functools
 import importlib
 import json
 import re
+import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from agentloom.errors import AnswerError, NotSupported, OutputError
 from agentloom.runtime.answers import Answer
+from agentloom.runtime.plain_json import Ambiguous, read_json
 from agentloom.runtime.registry import TYPES
 
 __all__ = ["NotOfShape", "Problem", "Shape", "TypedAnswer", "read_answer", "repair_message", "shape_of"]
@@ -24,6 +26,8 @@ T = TypeVar("T")
 Problem = dict[str, str]
 
 _FENCED = re.compile(r"```[A-Za-z]*\s*\n(.*?)\n?\s*```", re.DOTALL)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
+"""Pydantic would make a schema of their arguments, and call them with the answer."""
 _MOST = 8  # problems that are listed
 _EXCERPT = 80  # characters of a wrong value that are quoted
 
@@ -80,6 +84,9 @@ def shape_of(output: Any) -> Shape:
         return output
     if isinstance(output, Mapping):
         return _of_schema(cast("Mapping[str, Any]", output))
+    if isinstance(output, (str, *_FUNCTIONS)):
+        what = f"the text {output!r}" if isinstance(output, str) else "a function"
+        raise TypeError(f"output= takes a type or a JSON Schema, not {what}")
     TYPES.declare(output)
     try:
         return _of_type(output)
@@ -96,7 +103,7 @@ def _of_type(output: Any) -> Shape:
     pydantic = _module("pydantic", output)
     name = getattr(output, "__name__", None) or "answer"
     try:
-        adapter = pydantic.TypeAdapter(output)
+        adapter = _adapter(output)
         schema = adapter.json_schema()
     except (
         pydantic.PydanticSchemaGenerationError,
@@ -108,10 +115,12 @@ def _of_type(output: Any) -> Shape:
         ) from None
     bare = root_of(schema).get("type") == "object"
     if not bare:  # providers want an object at the root
-        adapter = pydantic.TypeAdapter(pydantic.create_model("Answer", value=(output, ...)))
+        made = pydantic.create_model("Answer", __config__=_FINITE, value=(output, ...))
+        adapter = pydantic.TypeAdapter(made)
         schema = adapter.json_schema()
 
     def parse(text: str) -> Any:
+        _refuse_ambiguous(text)
         try:
             value = adapter.validate_json(text)
         except pydantic.ValidationError as error:
@@ -121,6 +130,20 @@ def _of_type(output: Any) -> Shape:
         return value if bare else value.value
 
     return Shape(name, _format(name, closed(schema)), parse)
+
+
+_FINITE: Any = {"allow_inf_nan": False}
+
+
+def _adapter(output: Any) -> Any:
+    """What pydantic checks ``output`` with. Numbers are finite, where the type does not say that for itself."""
+    pydantic = _module("pydantic", output)
+    try:
+        return pydantic.TypeAdapter(output, config=_FINITE)
+    except pydantic.PydanticUserError as error:
+        if error.code != "type-adapter-config-unused":
+            raise
+        return pydantic.TypeAdapter(output)  # a model, a dataclass or a TypedDict: it has a config of its own
 
 
 def _of_schema(schema: Mapping[str, Any]) -> Shape:
@@ -283,13 +306,21 @@ def _where(place: Iterable[object]) -> str:
 
 
 def _json(text: str) -> Any:
-    def refuse(word: str) -> Any:
-        raise ValueError(f"{word} is no value of JSON")
-
+    _refuse_ambiguous(text)
     try:
-        return json.loads(text, parse_constant=refuse)
+        return read_json(text)
     except (ValueError, RecursionError) as error:
         raise NotOfShape([{"where": "", "what": f"it is not JSON: {error}"}]) from None
+
+
+def _refuse_ambiguous(text: str) -> None:
+    """Raise ``NotOfShape`` for what readers of JSON would differ about; what is no JSON at all is found afterwards."""
+    try:
+        read_json(text)
+    except Ambiguous as error:
+        raise NotOfShape([{"where": "", "what": str(error)}]) from None
+    except (ValueError, RecursionError):
+        return
 
 
 def _text(value: object) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 
 from agentloom.errors import AnswerError
 from agentloom.runtime.assembly import Assembly, copy_tree
+from agentloom.runtime.plain_json import Ambiguous, read_json
 
 __all__ = ["Answer", "StreamedAnswer", "ToolCall", "Usage"]
 
@@ -147,7 +148,11 @@ def _tool_call(call: Mapping[str, Any]) -> ToolCall:
 
 def _parse(text: str, what: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text)
+    except Ambiguous as error:
+        raise AnswerError(
+            f"{what} cannot be read in one way: {error}", text=text, hint="catch AnswerError and ask again"
+        ) from None
     except (ValueError, RecursionError) as error:
         at = error.pos if isinstance(error, json.JSONDecodeError) else 0
         near = text[max(0, at - _EXCERPT // 2) : at + _EXCERPT // 2]
