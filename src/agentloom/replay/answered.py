@@ -26,17 +26,12 @@ class Answered:
             return show(self.text, width)
         return clip(", ".join(f"{name}({_values(arguments)})" for name, arguments in self.tools), width)
 
-    def tool(self, index: int) -> int:
-        """The position of tool call ``index`` in ``tools``, made when it is new."""
+    def extend(self, index: int, name: str, arguments: str) -> None:
+        """Add a piece of the tool call at ``index``, which is made when it is new."""
         while len(self.tools) <= index:
             self.tools.append(("", ""))
-        return index
-
-    def extend(self, index: int, name: str, arguments: str) -> None:
-        """Add a piece of a tool call."""
-        at = self.tool(index)
-        before = self.tools[at]
-        self.tools[at] = (before[0] + name, before[1] + arguments)
+        before = self.tools[index]
+        self.tools[index] = (before[0] + name, before[1] + arguments)
 
 
 def answer_of(tree: Tree, chunks: Iterable[Tree] = ()) -> Answered | None:
