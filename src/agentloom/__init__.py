@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agentloom.errors import DivergenceError, LoomError
     from agentloom.runtime.answers import Answer, StreamedAnswer
     from agentloom.runtime.changes import profile, use_profiles
+    from agentloom.runtime.guard_allow import allow
     from agentloom.runtime.memory import use_memory
     from agentloom.runtime.models import set_backend
     from agentloom.runtime.registry import register
@@ -53,6 +54,7 @@ __all__ = [
     "TypedAnswer",
     "Workflow",
     "agent",
+    "allow",
     "env",
     "flag",
     "goto",
@@ -86,6 +88,7 @@ _HOMES = (
     "agentloom.errors",
     "agentloom.runtime.answers",
     "agentloom.runtime.changes",
+    "agentloom.runtime.guard_allow",
     "agentloom.runtime.memory",
     "agentloom.runtime.models",
     "agentloom.runtime.registry",

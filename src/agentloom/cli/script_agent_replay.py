@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.adapters import sdks
 from agentloom.api.trace import agent_function
-from agentloom.cli.script_effects import Refusing
 from agentloom.cli.script_run import ignored
 from agentloom.cli.script_verdict import Reporter
 from agentloom.cli.targets import agent_object, load_module
 from agentloom.errors import ControlFlow
 from agentloom.format.values import decode
-from agentloom.replay.replayer import current_facts, run_agent, session_for
+from agentloom.replay.refusal import Refusing
+from agentloom.replay.replayer import current_facts, run_agent, session_for, watch_over
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Watch
@@ -59,6 +59,7 @@ def _run(
     agent = agent_function(agent_object(module, job["object"]))
     with watch.aside():  # it asks git for the commit
         reporter.code_now = current_facts(agent, source.recording)
-    session = refusing.session = session_for(source.recording, source, agent.root)
+    session = session_for(source.recording, source, agent.root)
+    watch_over(session, refusing)
     given = cast("dict[str, Any]", decode(source.recording.payload("input"), TYPES))
     run_agent(session, source, agent, given)

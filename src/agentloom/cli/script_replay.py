@@ -11,7 +11,7 @@ from agentloom.errors import ControlFlow, TraceError
 from agentloom.format.journal import Journal
 from agentloom.format.values import decode
 from agentloom.replay.recording import Recording, facts_of
-from agentloom.replay.replayer import session_for
+from agentloom.replay.replayer import session_for, watch_over
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.identity import environment
 from agentloom.runtime.registry import TYPES
@@ -58,17 +58,17 @@ def _recording(data: bytes, name: str) -> Recording:
 
 def _replay_script(job: dict[str, Any], results: Results, recording: Recording, *, alone: bool) -> int:
     # Here and below: what only scripts need, an agent function is replayed sooner without.
-    from agentloom.cli.script_effects import Refusing
     from agentloom.cli.script_facts import script_code
     from agentloom.cli.script_record import shown
     from agentloom.cli.script_run import ScriptRun
     from agentloom.cli.script_verdict import Reporter
+    from agentloom.replay.refusal import Refusing
 
     path: str = job["path"]
     source = ReplaySource(recording)
     session = session_for(recording, source, os.path.dirname(path))
     refusing = Refusing(source)
-    refusing.session = session
+    watch_over(session, refusing)
     program = _program(path, recording)
     reporter = Reporter(job, results, source, refusing, lambda: _compared(recording), alone=alone)
     # Now, before the program can change its own files or the process.

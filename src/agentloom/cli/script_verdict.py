@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentloom.cli.exits import describe, exit_code
 from agentloom.cli.script_child import leave
-from agentloom.cli.script_effects import Refusing
 from agentloom.errors import LoomError
 from agentloom.replay.cause import CodeFacts
+from agentloom.replay.refusal import Refusing
 from agentloom.replay.replayer import conclude
 from agentloom.replay.report import CallRef, Finding
 from agentloom.replay.source import ReplaySource

@@ -25,10 +25,10 @@ from agentloom.runtime.agents import AgentFunction, execute_blocking
 from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.guard import Guard
+from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.ledger import NoLedger
 from agentloom.runtime.places import Places
-from agentloom.runtime.refuse import stand
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
 
@@ -63,7 +63,7 @@ def replay(journal: Journal, agent: AgentFunction, *, refuse: bool = True) -> Re
 
 def watch_over(session: Session, refusing: Refusing) -> None:
     """Have effects of the session's run refused."""
-    stand()
+    guard_process()
     refusing.session = session
     session.effects = refusing
 

@@ -8,12 +8,20 @@ so that nothing an agent catches can turn a failed run into a good one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
-from agentloom.errors import ControlFlow, Diverged, NotSupported, Stopped, StoreFailed, ValueRefused
+from agentloom.errors import (
+    ControlFlow,
+    Diverged,
+    NotSupported,
+    Stopped,
+    StoreFailed,
+    UnrecordedEffect,
+    ValueRefused,
+)
 from agentloom.format.captures import Captures, Grown
 from agentloom.format.keys import Keys
 from agentloom.format.values import Tree, Types, decode, encode, encode_apart
@@ -25,7 +33,7 @@ from agentloom.runtime.profiles import Profile, all_key, parts_of, split
 from agentloom.runtime.scope import Scope
 from agentloom.runtime.source import OutcomeSource
 
-__all__ = ["Delivery", "Engine", "State"]
+__all__ = ["Delivery", "Engine", "State", "Unrecorded"]
 
 
 _OF_CALLS = frozenset(("outcome", "chunk"))
@@ -62,6 +70,12 @@ class State:
     others: tuple[str, ...] = ()
 
 
+class Unrecorded(Protocol):
+    """What a run did that is in no entry of its own, to be written before its end: kind, value and code of marks."""
+
+    def marks(self) -> Iterator[tuple[str, object, str | None]]: ...
+
+
 class Engine:
     """One run. ``nonce`` keys the requests; ``types`` are the user types that the program declared."""
 
@@ -76,6 +90,7 @@ class Engine:
         self.deliveries = 0
         self.calls = 0
         self.failure: BaseException | None = None
+        self.unrecorded: Unrecorded | None = None
         self._torn = False  # in the middle of moving counters and chain
         self._captures = Captures(types)
         self._keys = Keys(nonce)
@@ -302,6 +317,9 @@ class Engine:
         self.take()
         self.guard()
         tree = encode(value, self.types)
+        if self.unrecorded is not None:
+            for kind, what, why in self.unrecorded.marks():
+                self.mark(kind, what, why=why)
         self._torn = True
         try:
             self._ended = True
@@ -359,10 +377,21 @@ class Engine:
             _stop(self.failure)
 
     def judge(self) -> None:
-        """Raise the kept failure itself, if there is one: for whoever started the run."""
+        """Raise the kept failure itself, if there is one: for whoever started the run.
+
+        A run that its guard stopped has ended, and failed: that is written first, and on replay compared.
+        """
         self._notice_tear()
-        if self.failure is not None:
-            raise self.failure
+        if self.failure is None:
+            return
+        if isinstance(self.failure, UnrecordedEffect) and not self._ended:
+            failure, self.failure = self.failure, None
+            try:
+                self._finish("failed", failure)
+            finally:
+                if self.failure is None:
+                    self.failure = failure
+        raise self.failure
 
     def _notice_tear(self) -> None:
         """An exception that did not come from here (raised by a signal handler, a full stack) and cut the engine off

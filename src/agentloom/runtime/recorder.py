@@ -18,12 +18,12 @@ from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.guard import ENTROPY_BYTES, Guard, chosen_policy
 from agentloom.runtime.guard_effects import watch_run
+from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.places import Places
-from agentloom.runtime.refuse import stand
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
 from agentloom.store.base import Appender, Store
@@ -119,7 +119,7 @@ def begin(
         engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
         if guard.policy != "off":
-            stand()
+            guard_process()
             watch_run(session)
         try:
             ledger.start(_facts(agent, run_id, options), payloads, nonce)
