@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentloom.runtime.minted import align_ids
+import pytest
+
+from agentloom.runtime.minted import align_ids, rename_ids
 
 OLD = "7d444840-9dc0-11d1-b245-5ffdce74fad2"
 NEW = "1c9f2f4e-0b1d-4f6a-8a53-0f7b2b8f2b11"
@@ -33,3 +35,68 @@ def test_one_id_for_two_is_not_two() -> None:
     then = {"messages": [{"id": "call_aaaaaa"}, {"id": "call_bbbbbb"}]}
     one = {"messages": [{"id": "call_cccccc"}, {"id": "call_cccccc"}]}
     assert align_ids(["messages"], one, then) != then
+
+
+def _ids(fields: dict[str, Any]) -> list[str]:
+    return [str(one["id"]) for one in fields["messages"]]
+
+
+def test_ids_that_are_the_same_now_stay_and_only_fresh_ones_are_paired_in_order() -> None:
+    then, now = (
+        _messages("call_kept00", "call_old111", "call_old222"),
+        _messages("call_new222", "call_kept00", "call_new111"),
+    )
+    assert _ids(align_ids(["messages"], now, then)) == ["call_old111", "call_kept00", "call_old222"]
+    same = align_ids(["messages"], then, then)
+    assert same == then
+    assert same["messages"] is then["messages"]
+
+
+def test_an_id_more_or_less_has_no_partner() -> None:
+    then, now = _messages("call_old111"), _messages("call_new111", "call_new222")
+    assert _ids(align_ids(["messages"], now, then)) == ["call_old111", "call_new222"]
+    assert _ids(align_ids(["messages"], then, now)) == ["call_new111"]
+
+
+def test_a_field_that_only_one_request_has_is_left_as_it_is() -> None:
+    now: dict[str, Any] = {**_messages(NEW), "extra": [{"id": NEW}]}
+    then: dict[str, Any] = {**_messages(OLD), "more": [{"id": OLD}]}
+    aligned = align_ids(["extra", "more", "messages"], now, then)
+    assert list(aligned) == ["messages", "other", "extra"]
+    assert (aligned["extra"], _ids(aligned)) == ([{"id": NEW}], [OLD])
+
+
+@pytest.mark.parametrize("name", ["id", "tool_call_id", "tool_use_id", "call_id"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(f"{kind}_abc123" for kind in "call toolu tool msg run chatcmpl fc rs resp srvtoolu lc_run pyd_ai".split()),
+        "call-abc-12", "call__ab12cd", OLD, f"lc_run--{OLD}", f"run-{OLD}",
+    ],
+)  # fmt: skip
+def test_what_looks_minted_in_a_field_of_ids_is_renamed(name: str, value: str) -> None:
+    assert rename_ids({name: value, "text": value}) == {name: "id:1", "text": value}
+
+
+@pytest.mark.parametrize(
+    "value", ["call_abc12", "call_", "order_abc123", "Call_abc123", OLD[:-1], f"{OLD}0", f"A-{OLD}", 5]
+)
+def test_what_does_not_look_minted_is_kept(value: Any) -> None:
+    tree = {"id": value}
+    assert rename_ids(tree) is tree
+
+
+def test_ids_are_numbered_by_first_appearance_at_any_depth() -> None:
+    one, two = {"id": "call_aaaaaa"}, {"call_id": "call_bbbbbb", "kept": [1]}
+    tree = [[one], {"deep": {"x": [two, one]}}, "call_aaaaaa"]
+    renamed = rename_ids(tree)
+    assert renamed == [
+        [{"id": "id:1"}],
+        {"deep": {"x": [{"call_id": "id:2", "kept": [1]}, {"id": "id:1"}]}},
+        "call_aaaaaa",
+    ]
+    assert renamed[1]["deep"]["x"][0]["kept"] is two["kept"]
+    assert (one, two["call_id"]) == ({"id": "call_aaaaaa"}, "call_bbbbbb")
+    nested = {"id": {"id": "call_cccccc"}, "items": [1, 2]}
+    assert rename_ids(nested) == {"id": {"id": "id:1"}, "items": [1, 2]}
+    assert rename_ids(nested)["items"] is nested["items"]
