@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.runtime.minted import align_ids, rename_ids
+from agentloom.runtime.minted import align_ids
 
 OLD = "7d444840-9dc0-11d1-b245-5ffdce74fad2"
 NEW = "1c9f2f4e-0b1d-4f6a-8a53-0f7b2b8f2b11"
@@ -66,6 +66,14 @@ def test_a_field_that_only_one_request_has_is_left_as_it_is() -> None:
     assert (aligned["extra"], _ids(aligned)) == ([{"id": NEW}], [OLD])
 
 
+NAMES = [f"call_zzzzz{number}" for number in range(1, 6)]
+
+
+def renamed(tree: Any) -> Any:
+    """``tree`` with its minted ids by the names of their first appearance."""
+    return align_ids(["tree"], {"tree": tree}, {"tree": [{"id": name} for name in NAMES]})["tree"]
+
+
 @pytest.mark.parametrize("name", ["id", "tool_call_id", "tool_use_id", "call_id"])
 @pytest.mark.parametrize(
     "value",
@@ -75,7 +83,7 @@ def test_a_field_that_only_one_request_has_is_left_as_it_is() -> None:
     ],
 )  # fmt: skip
 def test_what_looks_minted_in_a_field_of_ids_is_renamed(name: str, value: str) -> None:
-    assert rename_ids({name: value, "text": value}) == {name: "id:1", "text": value}
+    assert renamed({name: value, "text": value}) == {name: NAMES[0], "text": value}
 
 
 @pytest.mark.parametrize(
@@ -83,20 +91,53 @@ def test_what_looks_minted_in_a_field_of_ids_is_renamed(name: str, value: str) -
 )
 def test_what_does_not_look_minted_is_kept(value: Any) -> None:
     tree = {"id": value}
-    assert rename_ids(tree) is tree
+    assert renamed(tree) is tree
 
 
 def test_ids_are_numbered_by_first_appearance_at_any_depth() -> None:
     one, two = {"id": "call_aaaaaa"}, {"call_id": "call_bbbbbb", "kept": [1]}
     tree = [[one], {"deep": {"x": [two, one]}}, "call_aaaaaa"]
-    renamed = rename_ids(tree)
-    assert renamed == [
-        [{"id": "id:1"}],
-        {"deep": {"x": [{"call_id": "id:2", "kept": [1]}, {"id": "id:1"}]}},
+    found = renamed(tree)
+    assert found == [
+        [{"id": NAMES[0]}],
+        {"deep": {"x": [{"call_id": NAMES[1], "kept": [1]}, {"id": NAMES[0]}]}},
         "call_aaaaaa",
     ]
-    assert renamed[1]["deep"]["x"][0]["kept"] is two["kept"]
+    assert found[1]["deep"]["x"][0]["kept"] is two["kept"]
     assert (one, two["call_id"]) == ({"id": "call_aaaaaa"}, "call_bbbbbb")
     nested = {"id": {"id": "call_cccccc"}, "items": [1, 2]}
-    assert rename_ids(nested) == {"id": {"id": "id:1"}, "items": [1, 2]}
-    assert rename_ids(nested)["items"] is nested["items"]
+    assert renamed(nested) == {"id": {"id": NAMES[0]}, "items": [1, 2]}
+    assert renamed(nested)["items"] is nested["items"]
+
+
+def _turn(call: str) -> list[dict[str, Any]]:
+    return [
+        {"role": "assistant", "tool_calls": [{"id": call, "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": call, "content": f"{call} is text here"},
+        {"role": "user", "content": "unchanged"},
+    ]
+
+
+def test_minted_ids_are_renamed_by_first_appearance_and_pairs_kept() -> None:
+    one = renamed([*_turn("call_abc123XYZ"), *_turn("call_def456UVW")])
+    two = renamed([*_turn("call_ghi789RST"), *_turn("call_jkl012OPQ")])
+    assert [m.get("tool_call_id") for m in one] == [None, NAMES[0], None, None, NAMES[1], None]
+    assert one[0]["tool_calls"][0]["id"] == NAMES[0]
+    assert [m.get("tool_call_id") for m in two] == [m.get("tool_call_id") for m in one]
+    assert one[1]["content"] == "call_abc123XYZ is text here"
+
+
+def test_crossed_pairs_stay_different() -> None:
+    straight = renamed([{"id": "call_aaaaaa"}, {"id": "call_bbbbbb"}, {"tool_call_id": "call_aaaaaa"}])
+    crossed = renamed([{"id": "call_aaaaaa"}, {"id": "call_bbbbbb"}, {"tool_call_id": "call_bbbbbb"}])
+    assert straight != crossed
+
+
+def test_a_user_id_is_not_renamed_and_the_tree_is_shared() -> None:
+    tree = {"id": "812", "items": [{"id": "order-7"}]}
+    assert renamed(tree) is tree
+    mixed = {"keep": tree, "id": "7d444840-9dc0-11d1-b245-5ffdce74fad2"}
+    found = renamed(mixed)
+    assert found == {"keep": tree, "id": NAMES[0]}
+    assert found["keep"] is tree
+    assert mixed["id"].startswith("7d444840")

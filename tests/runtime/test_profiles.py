@@ -9,7 +9,6 @@ import pytest
 from agentloom.errors import NotSupported, ValueRefused
 from agentloom.runtime import profiles
 from agentloom.runtime.changes import profile
-from agentloom.runtime.minted import rename_ids
 from agentloom.runtime.profiles import (
     Profile,
     all_key,
@@ -157,39 +156,6 @@ def test_the_rules_of_version_1_do_not_change() -> None:
         assert profile.key is not None
         assert first <= profile.key
         assert not profile.key & (profile.noted | profile.secret)
-
-
-def _turn(call: str) -> list[dict[str, Any]]:
-    return [
-        {"role": "assistant", "tool_calls": [{"id": call, "function": {"name": "f", "arguments": "{}"}}]},
-        {"role": "tool", "tool_call_id": call, "content": f"{call} is text here"},
-        {"role": "user", "content": "unchanged"},
-    ]
-
-
-def test_minted_ids_are_renamed_by_first_appearance_and_pairs_kept() -> None:
-    one = rename_ids([*_turn("call_abc123XYZ"), *_turn("call_def456UVW")])
-    two = rename_ids([*_turn("call_ghi789RST"), *_turn("call_jkl012OPQ")])
-    assert [m.get("tool_call_id") for m in one] == [None, "id:1", None, None, "id:2", None]
-    assert one[0]["tool_calls"][0]["id"] == "id:1"
-    assert [m.get("tool_call_id") for m in two] == [m.get("tool_call_id") for m in one]
-    assert one[1]["content"] == "call_abc123XYZ is text here"
-
-
-def test_crossed_pairs_stay_different() -> None:
-    straight = rename_ids([{"id": "call_aaaaaa"}, {"id": "call_bbbbbb"}, {"tool_call_id": "call_aaaaaa"}])
-    crossed = rename_ids([{"id": "call_aaaaaa"}, {"id": "call_bbbbbb"}, {"tool_call_id": "call_bbbbbb"}])
-    assert straight != crossed
-
-
-def test_a_user_id_is_not_renamed_and_the_tree_is_shared() -> None:
-    tree = {"id": "812", "items": [{"id": "order-7"}]}
-    assert rename_ids(tree) is tree
-    mixed = {"keep": tree, "id": "7d444840-9dc0-11d1-b245-5ffdce74fad2"}
-    renamed = rename_ids(mixed)
-    assert renamed == {"keep": tree, "id": "id:1"}
-    assert renamed["keep"] is tree
-    assert mixed["id"].startswith("7d444840")
 
 
 # -- corners ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-__all__ = ["align_ids", "rename_ids"]
+__all__ = ["align_ids"]
 
 _ID_FIELDS = frozenset(["id", "tool_call_id", "tool_use_id", "call_id"])
 # Ids as providers and frameworks mint them: a short prefix and a random part, or a UUID.
@@ -14,15 +14,6 @@ _MINTED = re.compile(
     r"^(?:(?:call|toolu|tool|msg|run|chatcmpl|fc|rs|resp|srvtoolu|lc_run|pyd_ai)[-_]+[A-Za-z0-9_-]{6,}"
     r"|(?:[a-z_]+-+)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$"
 )
-
-
-def rename_ids(tree: Any) -> Any:
-    """``tree`` with minted ids under id fields renamed by first appearance (``id:1``, ``id:2``, ...), pairs kept.
-
-    For profiles of frameworks that stamp fresh ids on every run. Parts without such ids are shared with the tree
-    given, which is not changed.
-    """
-    return _rename(tree, {})
 
 
 def align_ids(minted: Iterable[str], now: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,12 +31,13 @@ def align_ids(minted: Iterable[str], now: Mapping[str, Any], then: Mapping[str, 
             _rename(then[name], ids_then)
             fresh = [one for one in ids_now if one not in ids_then]
             left = [one for one in ids_then if one not in ids_now]
-            paired = {one: one for one in ids_now} | dict(zip(fresh, left, strict=False))
-            aligned[name] = _rename(now[name], paired) if fresh else now[name]
+            aligned[name] = _rename(now[name], dict(zip(fresh, left, strict=False)))
     return aligned
 
 
 def _rename(tree: Any, names: dict[str, str]) -> Any:
+    """``tree`` with minted ids by their names in ``names``; one that has none keeps its own, which is put there. Parts
+    in which nothing is renamed are shared with the tree given."""
     if isinstance(tree, dict):
         fields = cast("dict[str, Any]", tree)
         renamed = {name: _renamed(name, value, names) for name, value in fields.items()}
@@ -59,5 +51,5 @@ def _rename(tree: Any, names: dict[str, str]) -> Any:
 
 def _renamed(name: str, value: Any, names: dict[str, str]) -> Any:
     if name in _ID_FIELDS and isinstance(value, str) and _MINTED.match(value):
-        return names.setdefault(value, f"id:{len(names) + 1}")
+        return names.setdefault(value, value)
     return _rename(value, names)
