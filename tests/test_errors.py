@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentloom import errors
+from agentloom import Workflow, errors
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
@@ -62,3 +64,39 @@ def test_control_flow_passes_an_except_exception() -> None:
     for kind in (errors.Diverged, errors.Suspend):
         assert not issubclass(kind, Exception)
         assert issubclass(kind, errors.ControlFlow)
+
+
+def test_what_the_reference_puts_in_brackets_is_an_attribute() -> None:
+    """Of the errors made by hand here; the others set theirs themselves."""
+    page = (Path(__file__).parent.parent / "docs/reference.md").read_text("utf-8")
+    facts: dict[str, dict[str, Any]] = {
+        "AmbiguousRun": {"matches": ["a1", "a2"]},
+        "LeaseHeld": {"owner": "somebody"},
+        "UnrecordedEffect": {"what": "open", "file": "a.py", "line": 3, "function": "f"},
+        "TrafficError": {"file": "a.har", "exchange": 2},
+        "WorkflowError": {"step": "a", "steps": ["a", "b"]},
+    }
+    for name, given in facts.items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+        said = row[row.rindex("(") :]
+        kind: type[errors.LoomError] = getattr(errors, name)
+        for fact, value in given.items():
+            assert f"`{fact}`" in said
+            assert getattr(kind("text", **given), fact) == value
+            assert not getattr(kind("text"), fact)
+            assert fact not in vars(
+                kind("text", **given)
+            )  # what is kept of an error in a trace stays as it was
+
+
+def test_a_workflow_error_names_its_step_and_all_of_them() -> None:
+    graph = Workflow("w").step("a", fn=lambda state: 1, after="x").step("b", fn=lambda state: 1, after="y")
+    with pytest.raises(errors.WorkflowError) as caught:
+        graph.build()
+    assert (caught.value.step, caught.value.steps) == ("a", ["a", "b"])
+    with pytest.raises(errors.WorkflowError) as caught:
+        Workflow("w").step("one", fn=3)  # type: ignore[call-overload]
+    assert (caught.value.step, caught.value.steps) == ("one", ["one"])
+    with pytest.raises(errors.WorkflowError) as caught:
+        Workflow("w").build()
+    assert (caught.value.step, caught.value.steps) == (None, [])

@@ -92,6 +92,15 @@ class LoomError(Exception):
         return f"{self.message}\n  next: {self.hint}" if self.hint else self.message
 
 
+def _fact(name: str, doc: str) -> property:
+    """A fact of ``fields`` as an attribute; None where the error does not have it."""
+
+    def get(error: LoomError) -> Any:
+        return error.fields.get(name)
+
+    return property(get, doc=doc)
+
+
 class TraceError(LoomError):
     """Bytes that are not a whole, unchanged trace. ``code`` is a code of the specification's error table;
     ``line`` (from 1) and ``offset`` (bytes) are the place of the fault, where it has one."""
@@ -158,9 +167,13 @@ class RunNotFound(StoreError):
 class AmbiguousRun(StoreError):
     """A prefix or tag that fits several runs; ``matches`` lists them."""
 
+    matches = _fact("matches", "The ids of the runs.")
+
 
 class LeaseHeld(StoreError):
     """Another process (``owner``) is writing this run."""
+
+    owner = _fact("owner", "Who writes it, as far as it is known.")
 
 
 class StoreFailed(StoreError):
@@ -181,6 +194,11 @@ class NotSupported(LoomError):
 
 class UnrecordedEffect(LoomError):
     """Replay refused an effect that the trace does not hold. ``what``, ``file``, ``line``, ``function``."""
+
+    what = _fact("what", "The effect.")
+    file = _fact("file", "The file of the code that tried it.")
+    line = _fact("line", "Its line, from 1.")
+    function = _fact("function", "Its function.")
 
 
 class PayloadMissing(LoomError):
@@ -294,11 +312,22 @@ class TemplateError(LoomError):
 
 
 class TrafficError(LoomError):
-    """A file of recorded HTTP traffic that cannot be read or played; fields ``file`` and ``exchange`` say where."""
+    """A file of recorded HTTP traffic that cannot be read or played; ``file`` and ``exchange`` say where."""
+
+    file = _fact("file", "The file.")
+    exchange = _fact("exchange", "Which exchange of it; None where it is about all of the file.")
 
 
 class WorkflowError(LoomError):
-    """A workflow that cannot be built; ``step`` names the step."""
+    """A workflow that cannot be built, or a step that asks for what it may not. ``step`` names the step, None where it
+    is about no single one; ``steps`` names every step that has a fault."""
+
+    step = _fact("step", "The name of the step.")
+
+    @property
+    def steps(self) -> list[str]:
+        """The names of all steps that have a fault, in the order in which the message says them."""
+        return list(self.fields.get("steps") or ([] if self.step is None else [self.step]))
 
 
 class DriftError(LoomError):

@@ -225,11 +225,11 @@ def test_memory_in_steps_is_recorded_and_not_written_on_replay(fake: Any) -> Non
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"output": print}, "is no type that a model could answer with"),
+        ({"output": 3}, "is no type that a model could answer with"),
         ({"output": Ticket, "repair": -1}, "repair=-1"),
         ({"output": Ticket, "response_format": {"type": "json_object"}}, "leave response_format= out"),
         ({"timeout": -2}, r"timeout=-2: seconds of each attempt"),
-        ({"template": 3}, "template= takes a Template or the path of a file, not a int"),
+        ({"template": 3}, "template= takes a Template or the path of a file, not an int"),
     ],
 )
 def test_what_is_wrong_is_said_when_the_step_is_added(given: dict[str, Any], message: str) -> None:

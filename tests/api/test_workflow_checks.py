@@ -105,7 +105,7 @@ def test_what_is_wrong_with_the_graph_names_the_step(name: str, given: dict[str,
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"fn": 1}, "fn= takes a function of the state, not a int"),
+        ({"fn": 1}, "fn= takes a function of the state, not an int"),
         ({"tool": nothing}, "tool= takes a tool, not a function"),
         ({"agent": nothing}, "agent= takes an agent, not a function"),
         ({"workflow": nothing}, "workflow= takes a Workflow, not a function"),

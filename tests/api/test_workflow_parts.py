@@ -71,7 +71,7 @@ def test_arguments_are_a_mapping_or_a_function_of_the_state(args: Any, output: s
 
 
 def test_arguments_that_are_no_mapping_are_refused() -> None:
-    with pytest.raises(WorkflowError, match="step 'cost': args= gives a int"):
+    with pytest.raises(WorkflowError, match="step 'cost': args= gives an int"):
         Workflow().step("cost", tool=price, args=lambda state: 1).run("in", store=MemoryStore())
 
 
@@ -189,11 +189,11 @@ def test_another_number_of_items_on_replay_diverges_at_the_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "kind"), [({1, 2}, "set"), ({"a": 1}, "dict"), ("text", "str"), (None, "NoneType")]
+    ("items", "kind"), [({1, 2}, "a set"), ({"a": 1}, "a dict"), ("text", "a str"), (None, "None")]
 )
 def test_what_has_no_order_is_no_list(items: Any, kind: str) -> None:
     graph = Workflow().step("w", fn=lambda state: 1, each=lambda state: items)
-    with pytest.raises(WorkflowError, match=f"step 'w': each= gives a {kind}, not a list"):
+    with pytest.raises(WorkflowError, match=f"step 'w': each= gives {kind}, not a list"):
         graph.run("in", store=MemoryStore())
 
 

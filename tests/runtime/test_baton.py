@@ -337,7 +337,7 @@ def test_the_wrong_kind_of_agent_or_branch_is_refused_by_name() -> None:
         return sync.parallel(*calls(1), branch)  # type: ignore[arg-type]
 
     error, trace = fails(gives, 5)
-    assert "argument 2 is a int" in str(error)
+    assert "argument 2 is an int" in str(error)
     assert trace.calls == []
 
 

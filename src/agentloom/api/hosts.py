@@ -13,6 +13,7 @@ from agentloom.api.asking import ask, question_of, refuse_stream
 from agentloom.api.outputs import TypedAnswer
 from agentloom.api.retries import Retry
 from agentloom.errors import LoomError, NotSupported
+from agentloom.format.words import kind_of
 from agentloom.runtime import host
 from agentloom.runtime.ambient import env_call, now_call, random_call, uuid_call
 from agentloom.runtime.answers import Answer, StreamedAnswer
@@ -204,7 +205,7 @@ def _place_of_parallel(branches: tuple[object, ...]) -> tuple[Scope, InnerLoop]:
         raise NotSupported("parallel() was awaited in a sync agent", hint="use agentloom.sync.parallel there")
     for number, branch in enumerate(branches, start=1):
         if not asyncio.iscoroutine(branch):
-            raise TypeError(f"parallel() takes coroutines; argument {number} is a {type(branch).__name__}")
+            raise TypeError(f"parallel() takes coroutines; argument {number} is {kind_of(branch)}")
     return scope, loop
 
 

@@ -16,6 +16,7 @@ from agentloom.api.workflow_state import State
 from agentloom.api.workflow_steps import Step
 from agentloom.api.workflow_texts import Texts, text_of
 from agentloom.errors import OutputError, TemplateError, WorkflowError
+from agentloom.format.words import kind_of
 from agentloom.runtime import host
 from agentloom.runtime.answers import Answer, StreamedAnswer
 from agentloom.runtime.boundary import open_async
@@ -53,7 +54,7 @@ def faults_inside(step: Step) -> Iterator[tuple[str, str | None]]:
         )
     template: object = step.template
     if template is not None and not isinstance(template, Template):
-        yield f"template= takes a Template or the path of a file, not a {type(template).__name__}", None
+        yield f"template= takes a Template or the path of a file, not {kind_of(template)}", None
     if step.kind == "model":
         try:
             _question(step, "")
@@ -131,7 +132,7 @@ def _prompt(step: Step, state: State) -> str | Sequence[Mapping[str, Any]]:
                 step=step.name,
             )
         raise WorkflowError(
-            f"step {step.name!r}: its prompt function returned a {type(made).__name__}",
+            f"step {step.name!r}: its prompt function returned {kind_of(made)}",
             hint="return a text, or a list of messages with role and content",
             step=step.name,
         )

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any, Literal, cast
 
 from agentloom.errors import TemplateError
+from agentloom.format.words import kind_of
 from agentloom.runtime.scope import require
 
 __all__ = ["Template", "as_text", "render", "render_in", "template_at"]
@@ -226,7 +227,7 @@ def as_text(value: object) -> str:
     try:
         return json.dumps(plain, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
-        raise TypeError(f"a {type(value).__name__} has no form as JSON: {error}") from None
+        raise TypeError(f"{kind_of(value)} has no form as JSON: {error}") from None
 
 
 def _plain(value: object) -> Any:
@@ -254,8 +255,8 @@ def _of_fields(value: object) -> Any:
         return dump(value, mode="json")
     kind = type(value).__name__
     if kind in ("set", "frozenset"):
-        raise TypeError(f"a {kind} has no order; sorted(...) makes a list of it")
-    raise TypeError(f"a {kind} has no one form as text")
+        raise TypeError(f"{kind_of(value)} has no order; sorted(...) makes a list of it")
+    raise TypeError(f"{kind_of(value)} has no one form as text")
 
 
 def _key(name: object) -> str:
@@ -264,4 +265,4 @@ def _key(name: object) -> str:
         return plain
     if plain is None or isinstance(plain, bool | int | float):
         return json.dumps(plain)
-    raise TypeError(f"a mapping with a {type(name).__name__} as a key has no form as JSON")
+    raise TypeError(f"a mapping with {kind_of(name)} as a key has no form as JSON")

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from agentloom.errors import NotSupported, TemplateError
+from agentloom.format.words import kind_of
 
 __all__ = ["fields_of", "fill"]
 
@@ -104,7 +105,7 @@ def _refuse_sets(value: object, name: str, variable: str) -> None:
     kind = type(value).__name__
     if kind in ("set", "frozenset"):
         raise TemplateError(
-            f"template {name!r}: variable {variable!r} holds a {kind}, which has no order",
+            f"template {name!r}: variable {variable!r} holds {kind_of(value)}, which has no order",
             template=name,
             variable=variable,
             hint="sorted(...) makes a list of it",

@@ -14,6 +14,7 @@ from agentloom.api.step_model import faults_inside
 from agentloom.api.workflow_state import State
 from agentloom.api.workflow_steps import Step
 from agentloom.errors import WorkflowError
+from agentloom.format.words import kind_of
 
 __all__ = ["Fault", "check_name", "check_step", "check_workflow_name", "error_of"]
 
@@ -41,7 +42,7 @@ def error_of(fault: Fault) -> WorkflowError:
 def check_name(name: str, taken: Iterable[str]) -> None:
     """Raise ``WorkflowError`` where ``name`` is no name for a step."""
     if type(name) is not str:
-        raise WorkflowError(f"a step's name is a text, not a {type(name).__name__}")
+        raise WorkflowError(f"a step's name is a text, not {kind_of(name)}")
     if name in taken or name == "input":
         raise error_of(Fault(name, "the name is taken", "choose another name"))
     if not name.isidentifier():
@@ -91,23 +92,21 @@ def _target(step: Step) -> Iterator[Fault]:
     name, target = step.name, step.target
     if step.kind == "fn":
         if not callable(target):
-            yield Fault(name, f"fn= takes a function of the state, not a {type(target).__name__}")
+            yield Fault(name, f"fn= takes a function of the state, not {kind_of(target)}")
         elif hasattr(target, "build"):
             yield Fault(name, "fn= takes a function of the state", "workflow= takes a Workflow")
         elif why := _not_of_one_argument(target):
             yield Fault(name, f"fn= takes one argument, the state: {why}", "def fn(state): ...")
     elif step.kind == "tool" and not hasattr(target, "__agentloom_tool__"):
-        yield Fault(
-            name, f"tool= takes a tool, not a {type(target).__name__}", "decorate it with @agentloom.tool"
-        )
+        yield Fault(name, f"tool= takes a tool, not {kind_of(target)}", "decorate it with @agentloom.tool")
     elif step.kind == "agent" and hasattr(target, "build"):
         yield Fault(name, "agent= takes an agent", "workflow= takes a Workflow")
     elif step.kind == "agent" and not hasattr(target, "arun"):
         yield Fault(
-            name, f"agent= takes an agent, not a {type(target).__name__}", "decorate it with @agentloom.agent"
+            name, f"agent= takes an agent, not {kind_of(target)}", "decorate it with @agentloom.agent"
         )
     elif step.kind == "workflow" and not hasattr(target, "build"):
-        yield Fault(name, f"workflow= takes a Workflow, not a {type(target).__name__}")
+        yield Fault(name, f"workflow= takes a Workflow, not {kind_of(target)}")
     for key, text in (step.named or {}).items():
         if step.kind in ("tool", "agent") and type(cast("object", key)) is not str:
             yield Fault(name, f"args= has the key {key!r}; its keys are names of parameters")
@@ -125,7 +124,7 @@ def _options(step: Step) -> Iterator[Fault]:
             yield Fault(name, f"{word}= takes one argument, the state: {why}", "lambda state: ...")
     when: object = step.when
     if when is not None and not callable(when):
-        yield Fault(name, f"when= takes a function of the state, not a {type(when).__name__}")
+        yield Fault(name, f"when= takes a function of the state, not {kind_of(when)}")
     if type(step.limit) is not int or step.limit < 1:
         yield Fault(name, f"limit={step.limit!r}: at least one item is worked on at a time")
     if step.loop and step.kind != "fn":

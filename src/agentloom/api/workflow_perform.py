@@ -18,6 +18,7 @@ from agentloom.api.workflow_steps import Goto, Step
 from agentloom.api.workflow_texts import filled
 from agentloom.errors import WorkflowError
 from agentloom.format.values import decode, encode
+from agentloom.format.words import kind_of
 from agentloom.runtime.agents import AgentFunction, call_child_async
 from agentloom.runtime.places import place_of
 from agentloom.runtime.registry import TYPES
@@ -53,7 +54,7 @@ def items_of(step: Step, state: State, scope: Scope) -> list[object]:
     )
     if not isinstance(items, list | tuple):
         raise WorkflowError(
-            f"step {step.name!r}: each= gives a {type(items).__name__}, not a list",
+            f"step {step.name!r}: each= gives {kind_of(items)}, not a list",
             hint="a set or a mapping has no order to rely on: sorted(...) makes a list of it"
             if isinstance(items, set | frozenset | Mapping)
             else "list(...) makes one of a range, a generator or another iterable",
@@ -184,7 +185,7 @@ def _arguments(step: Step, state: State) -> dict[str, Any]:
     given = _given(step, state)
     if not isinstance(given, Mapping):
         raise WorkflowError(
-            f"step {step.name!r}: args= gives a {type(given).__name__}",
+            f"step {step.name!r}: args= gives {kind_of(given)}",
             hint="return a mapping of parameters by name",
             step=step.name,
         )

@@ -9,6 +9,7 @@ from typing import Any, cast
 from agentloom.api.retries import policy_of
 from agentloom.api.workflow_steps import Kind, Step
 from agentloom.errors import WorkflowError
+from agentloom.format.words import kind_of
 
 __all__ = ["KINDS", "step_of"]
 
@@ -40,7 +41,7 @@ def step_of(name: str, given: Mapping[str, Any], *, verify: bool, before: str | 
     loop: object = given.get("loop")
     if loop is not None and not isinstance(loop, Mapping):
         raise WorkflowError(
-            f"step {name!r}: loop= is a {type(loop).__name__}",
+            f"step {name!r}: loop= is {kind_of(loop)}",
             hint='it names steps and how often a run goes back to each: loop={"draft": 3}',
             step=name,
         )
@@ -90,10 +91,10 @@ def _spelt(name: str, params: Iterable[str]) -> None:
 
 def _are_names(step: str, word: str, given: object) -> None:
     """Raise ``WorkflowError`` where ``given`` is neither a name nor several, in an order to rely on."""
-    kind = type(given).__name__
+    kind = kind_of(given)
     if isinstance(given, set | frozenset) or not isinstance(given, Iterable):
         raise WorkflowError(
-            f"step {step!r}: {word}= takes the name of a step or a list of names, not a {kind}",
+            f"step {step!r}: {word}= takes the name of a step or a list of names, not {kind}",
             step=step,
         )
     for one in () if isinstance(given, str) else cast("Iterable[object]", given):

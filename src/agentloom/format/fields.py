@@ -121,19 +121,19 @@ def check_fields(entry: Entry, kind: str) -> bool:
             return False
         for name, allowed in required:
             if type(entry.get(name, ...)) not in allowed:
-                raise Broken("entry.field", f"a {kind} entry needs {name} ({allowed[0].__name__})")
+                raise Broken("entry.field", f"{kind} entry needs {name} ({allowed[0].__name__})")
     else:
         for name, wanted in simple:
             if type(entry.get(name)) is not wanted:  # None, where it is missing, is of no wanted type
-                raise Broken("entry.field", f"a {kind} entry needs {name} ({wanted.__name__})")
+                raise Broken("entry.field", f"{kind} entry needs {name} ({wanted.__name__})")
     blobs = tuple(_BLOB_FIELDS.intersection(entry))
     for name in blobs:
         value = entry[name]
         if type(value) is not str or HEX64.fullmatch(value) is None:
-            raise Broken("entry.field", f"{name} of a {kind} entry is not a blob id")
+            raise Broken("entry.field", f"{name} of {kind} entry is not a blob id")
     statuses = _STATUS.get(kind)
     if statuses is not None and entry["status"] not in statuses:
-        raise Broken("entry.field", f"{entry['status']!r} is no status of a {kind} entry")
+        raise Broken("entry.field", f"{entry['status']!r} is no status of {kind} entry")
     if len(_shapes) < _MAX_SHAPES:
         _shapes[kind, *entry] = ([*map(type, entry.values())], blobs, statuses)
     return True

@@ -44,7 +44,7 @@ class JournalWriter:
         Every ``INDEX_EVERY`` entries an index entry goes before it (two lines then): call it right before writing.
         """
         if not _RESERVED.isdisjoint(fields):
-            raise FormatError("entry.field", f"seq, prev, at and kind of a {kind} entry are not the caller's")
+            raise FormatError("entry.field", f"seq, prev, at and kind of {kind} entry are not the caller's")
         line = self._line(kind, fields, at)
         if kind == "request":
             self._requests += 1
@@ -56,7 +56,7 @@ class JournalWriter:
         entry: dict[str, Tree] = {"seq": self.seq + 1, "prev": self.head, "at": at, "kind": kind, **fields}
         line = orjson.dumps(entry, option=EXACT)
         if len(line) > LINE_BYTES:
-            raise FormatError("line.long", f"a {kind} entry of {len(line)} bytes; the limit is {LINE_BYTES}")
+            raise FormatError("line.long", f"{kind} entry of {len(line)} bytes; the limit is {LINE_BYTES}")
         self.seq += 1
         self.head = entry_digest(line)
         self.offset += len(line) + 1

@@ -57,7 +57,7 @@ class Rules:
         if seq and kind == "start":
             raise Broken("order.start", "a second start entry")
         if self.end is not None and kind not in AFTER_END:
-            raise Broken("order.closed", f"a {kind} entry after the end entry")
+            raise Broken("order.closed", f"{kind} entry after the end entry")
         if right or check_fields(entry, kind):
             check = _BY_KIND.get(kind)
             if check is not None:

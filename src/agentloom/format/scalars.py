@@ -21,6 +21,7 @@ from uuid import UUID
 from agentloom.format.canonical import Tree
 from agentloom.format.guards import is_map
 from agentloom.format.limits import INT_BITS, INT_DIGITS, INT_MAX, INT_MIN
+from agentloom.format.words import kind_of
 
 __all__ = [
     "SCALARS",
@@ -139,9 +140,7 @@ def _pack_timezone(zone: tzinfo | None, moment: datetime | None) -> dict[str, Tr
     key = getattr(zone, "key", None)
     if zoneinfo is not None and type(zone) is zoneinfo.ZoneInfo and type(key) is str:
         return {"zone": key}
-    raise ValueError(
-        f"the time zone is a {type(zone).__qualname__}; use zoneinfo.ZoneInfo or datetime.timezone"
-    )
+    raise ValueError(f"the time zone is {kind_of(zone)}; use zoneinfo.ZoneInfo or datetime.timezone")
 
 
 def _is_of_pydantic(zone: tzinfo) -> bool:

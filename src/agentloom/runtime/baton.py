@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from agentloom.errors import ControlFlow, NotSupported
+from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.engine import Delivery
 from agentloom.runtime.scope import Scope, entered, require
@@ -212,7 +213,7 @@ def parallel(*branches: Callable[[], Any]) -> list[Any]:
         )
     for number, branch in enumerate(branches, start=1):
         if not callable(branch):
-            raise TypeError(f"parallel() takes functions; argument {number} is a {type(branch).__name__}")
+            raise TypeError(f"parallel() takes functions; argument {number} is {kind_of(branch)}")
     if not branches:
         return []
     prepared: Branches = []
