@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from agentloom.errors import ValueRefused
+from agentloom.format import blobs
 from agentloom.format.blobs import BlobWriter
 from agentloom.format.echoes import STYLES
 
@@ -55,12 +57,12 @@ def test_from_200_bytes_on_a_part_that_is_said_again_is_a_reference(writing: Wri
         expected = [1, 2, {"$part": [{"$ref": first}, 1]} if again else said]
         assert writing.put([1, 2, said])[0] == expected
     for letter, size, again in (("d", 199, False), ("e", 200, True), ("f", 1023, True)):
-        said = {"": letter * (size - 7)}
-        first = writing.put({"deep": [0, said]})[-1]
-        assert writing.put([1, 2, said])[0] == [
+        part = {"": letter * (size - 7)}
+        first = writing.put({"deep": [0, part]})[-1]
+        assert writing.put([1, 2, part])[0] == [
             1,
             2,
-            {"$part": [{"$ref": first}, "deep", 1]} if again else said,
+            {"$part": [{"$ref": first}, "deep", 1]} if again else part,
         ]
 
 
@@ -269,3 +271,33 @@ def test_other_fields_of_a_request_are_divided_as_those_of_any_payload(writing: 
         "system": {"$ref": "@2"},
         "n": 1,
     }
+
+
+@pytest.mark.parametrize(("ratio", "expanded"), [(0, 10_000), (2, 10_000), (40, 1_300), (2, 1_100)])
+def test_a_payload_may_weigh_so_much_beside_what_the_file_holds(
+    monkeypatch: pytest.MonkeyPatch, writing: Writing, ratio: int, expanded: int
+) -> None:
+    """As much as readers unfold: something in any file, and in proportion to all data before and of the payload."""
+    for name, value in (("PART_BYTES", 20), ("UNFOLDED_FREE", 1_000), ("UNFOLDED_RATIO", ratio)):
+        monkeypatch.setattr(blobs, name, value)
+    monkeypatch.setattr(blobs, "EXPANDED_BYTES", expanded)
+    written = len(b'{"some":"data"}') + len(b"12")
+    writing.put({"some": "data"})
+    writing.put(12)
+    refused = 0
+    for count in range(39, 0, -1):
+        tree = {"a": [[]] * count}
+        text = json.dumps(tree, separators=(",", ":"))
+        weight = len(text) + 48 * (count + 2)
+        most = min(expanded, 1_000 + ratio * (written + len(text)))
+        if weight <= most:
+            writing.put(tree)
+            written += len(text)
+        else:
+            refused += 1
+            with pytest.raises(ValueRefused) as caught:
+                writing.put(tree)
+            assert (caught.value.path, caught.value.type_name) == ("value", "value")
+            assert f"it weighs {weight} bytes" in str(caught.value)
+            assert f"(over {most})" in str(caught.value)
+    assert 0 < refused < 39

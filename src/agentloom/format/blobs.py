@@ -103,7 +103,7 @@ class BlobWriter:
         far as it is known since the tree was captured. ``encoded``: the tree is one that ``encode`` made, and need
         not be checked again.
         """
-        before = len(self._pending)
+        before, size = len(self._pending), self._size
         try:
             if series is not None and type(tree) is dict and (len(tree) != 1 or next(iter(tree))[:1] != "$"):
                 return self._put_request(tree, series, grown, encoded)
@@ -112,6 +112,7 @@ class BlobWriter:
             # Parts that were written for a payload that is refused would be blobs that no entry names.
             orphans = {blob for blob, _ in self._pending[before:]}
             del self._pending[before:]
+            self._size = size
             self._echoes.forget(orphans)
             raise
         finally:
