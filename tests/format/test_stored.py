@@ -286,7 +286,7 @@ def test_a_payload_may_weigh_so_much_beside_what_the_file_holds(
     writing.put(12)
     refused = 0
     for count in range(39, 0, -1):
-        tree = {"a": [[]] * count}
+        tree: Any = {"a": [[]] * count}
         text = json.dumps(tree, separators=(",", ":"))
         weight = len(text) + 48 * (count + 2)
         most = min(expanded, 1_000 + ratio * (written + len(text)))
