@@ -188,6 +188,27 @@ class Trace:
         return None if self._end is None else cast("BaseException | None", self._payload(self._end, "err"))
 
     @property
+    def guard(self) -> str:
+        """The policy of the run's guard: ``strict``, ``virtual`` or ``off``."""
+        policy = self._payload(self.journal.entries[0], "policy")
+        return str(cast("dict[str, Any]", policy).get("guard", "off")) if isinstance(policy, dict) else "off"
+
+    @property
+    def unrecorded(self) -> list[dict[str, str]]:
+        """What the run did outside every host call: ``kind``, ``what``, ``where`` (``file:line function``) and, in a
+        scope that allowed it, ``allowed``, the reason. A replay refuses all but reads."""
+        found: list[dict[str, str]] = []
+        for entry in self.journal.entries:
+            if entry["kind"] == "gap" and entry.get("why") == "unrecorded-effect":
+                found.append(cast("dict[str, str]", self._payload(entry, "val")))
+            elif entry["kind"] == "note":
+                note = self._payload(entry, "val")
+                facts = cast("dict[str, Any]", note).get("unrecorded") if isinstance(note, dict) else None
+                if isinstance(facts, dict) and "what" in facts:
+                    found.append(cast("dict[str, str]", facts))
+        return found
+
+    @property
     def tags(self) -> dict[str, str]:
         """The run's tags."""
         return cast("dict[str, str]", self._payload(self.journal.entries[0], "tags") or {})

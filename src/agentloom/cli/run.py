@@ -177,6 +177,8 @@ def _summary(
             kind = "a write" if which and len(writes) == 1 else "writes"
             screen.note(f"   {which}treated as {kind}, never run on replay. Change: --tool NAME=read")
     _unrecorded(screen, done)
+    if done.get("guard") == "off":
+        screen.note("   guard off: clocks, random numbers and effects were the program's own")
     agents: list[str] = done.get("agents") or []
     for agent in [] if total else agents:
         screen.note(f"   {agent} is defined there and was not run: agentloom run {target}:{agent} -- ARGS")

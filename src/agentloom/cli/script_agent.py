@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 from agentloom.adapters import sdks
+from agentloom.api.trace import Trace
 from agentloom.cli.script_exec import Ended, show_error
 from agentloom.cli.script_run import one_press
 from agentloom.cli.targets import agent_object, load_module
@@ -33,10 +35,12 @@ class _Announcing:
     def __init__(self, store: Store, results: Results) -> None:
         self._store = store
         self._results = results
+        self.run: str | None = None
 
     def create(self, run: str) -> Appender:
         appender = self._store.create(run)
         self._results.send(run=run)
+        self.run = run
         return appender
 
     def reopen(self, run: str) -> Appender:
@@ -66,6 +70,7 @@ def record_agent(job: dict[str, Any], results: Results) -> int:
     path: str | None = job.get("path")
     store = _Announcing(open_store(job.get("store")), results)
     noting = Noting()
+    logging.getLogger("agentloom.guard").disabled = True  # what is not recorded is in the summary
     with Watch(noting, Places(os.path.dirname(path) if path else os.getcwd()), everything=False).armed():
         module = load_module(path, job.get("module"))
         agent = agent_object(module, job["object"])
@@ -74,8 +79,12 @@ def record_agent(job: dict[str, Any], results: Results) -> int:
         with one_press():
             ended = _run(agent, args, kwargs, job, store)
     done: dict[str, Any] = {"status": ended.status, "exit": ended.exit}
-    if noting.seen:
-        done |= {"missing": [], "unrecorded": noting.facts(), "more": noting.more}
+    if store.run is not None:
+        trace = Trace(store.read(store.run))
+        done["guard"] = trace.guard
+        unrecorded = [*noting.facts(), *trace.unrecorded]
+        if unrecorded:
+            done |= {"missing": [], "unrecorded": unrecorded, "more": noting.more}
     results.send(done=done)
     return ended.exit
 

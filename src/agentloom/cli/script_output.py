@@ -15,6 +15,7 @@ from typing import Any, cast
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.calls import CallSpec
+from agentloom.runtime.guard_input import ask_with, terminal_line
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
 
@@ -81,12 +82,14 @@ class Capture:
         out, err = (_writer(self, name, self.facts[name]) for name in ("stdout", "stderr"))
         system = cast(Any, sys)
         system.stdin = system.__stdin__ = new_in
+        ask_with(self._line if self.facts["stdin"]["tty"] else None, recorded=not self.facts["stdin"]["tty"])
         system.stdout = system.__stdout__ = out
         system.stderr = system.__stderr__ = err
         os.write = self._os_write(os.write)
         try:
             yield
         finally:
+            ask_with(None)
             for stream in (out, err):
                 with contextlib.suppress(ValueError):  # the program closed it
                     stream.flush()
@@ -99,6 +102,11 @@ class Capture:
                 system.__stderr__,
                 os.write,
             ) = before
+
+    @staticmethod
+    def _line() -> str:
+        """One line from the terminal, for ``input()``."""
+        return terminal_line(0)
 
     def _os_write(self, original: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
         names = {1: "stdout", 2: "stderr"}

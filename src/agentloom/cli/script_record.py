@@ -93,6 +93,7 @@ def summary(run: ScriptRun, noting: Noting, ended: Ended) -> dict[str, Any]:
         "missing": [{"name": tool.name, "why": tool.why} for tool in run.finder.missing],
         "unrecorded": noting.facts(),
         "more": noting.more,
+        "guard": run.session.guard.policy,
         "agents": [] if (main := sys.modules.get("__main__")) is None else agent_names(main),
     }
 

@@ -206,12 +206,22 @@ def _header(recording: Recording) -> list[Span]:
     if used and recording.total is None:
         total = {side: sum(cast(int, usage.get(side, 0)) for usage in used) for side in ("input", "output")}
         facts.append(tokens(cast("dict[str, Tree]", total)))
+    if _guard(recording) == "off":
+        facts.append("guard off")
     return [
         ("name", short(recording.run)),
         f"  {recording.agent}{_input(recording)}  ",
         ("good" if status == "ok" else "bad", status),
         ("dim", "  " + "  ".join(facts)),
     ]
+
+
+def _guard(recording: Recording) -> str | None:
+    """The policy of the run's guard; None where it was erased."""
+    try:
+        return recording.guard
+    except PayloadMissing:
+        return None
 
 
 def _input(recording: Recording) -> str:
@@ -291,6 +301,7 @@ def _run_json(recording: Recording, found: Found) -> dict[str, object]:
         "started_ns": start["at"],
         "duration_ns": _span(recording),
         "seed": recording.seed,
+        "guard": or_missing(lambda: recording.guard),
         "head": recording.journal.head,
         "torn_bytes": recording.journal.torn,
         "tags": or_missing(lambda: recording.payload("tags")),

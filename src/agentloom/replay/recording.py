@@ -184,6 +184,13 @@ class Recording:
         blob = self.start.get(name)
         return None if blob is None else self.tree(cast(str, blob), f"the run's {name}")
 
+    @property
+    def guard(self) -> str:
+        """The policy of the run's guard: ``off`` also where the trace is from before there was one."""
+        policy = self.payload("policy")
+        chosen = policy.get("guard") if isinstance(policy, dict) else None
+        return chosen if isinstance(chosen, str) else "off"
+
     def output(self) -> Tree:
         """The output, or the error tree of a failed run."""
         if self.end is None:

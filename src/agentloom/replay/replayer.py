@@ -125,14 +125,14 @@ def conclude(
         notes = (*notes, *_harmless(recording, facts))
         return Report(
             recording.run, recording.agent, verdict, source.counts,
-            noted=tuple(source.noted), compared=compared, seconds=seconds, notes=notes,
+            noted=tuple(source.noted), compared=compared, seconds=seconds, notes=notes, guard=recording.guard,
         )  # fmt: skip
     cause = _cause(source, finding, facts)
     finding = _classified(finding, cause)
     steps = _next(recording, finding, name or recording.run[-4:])
     return Report(
         recording.run, recording.agent, "diverged", source.counts, finding, cause,
-        _leading(source), tuple(source.noted), compared, seconds, steps, notes,
+        _leading(source), tuple(source.noted), compared, seconds, steps, notes, recording.guard,
     )  # fmt: skip
 
 

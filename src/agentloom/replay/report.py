@@ -98,7 +98,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a replay of ``run`` found. Exit code 0 or 3 (``exit_code``)."""
+    """What a replay of ``run`` found. Exit code 0 or 3 (``exit_code``). ``guard`` is the policy of the run's guard, by
+    which it was replayed too."""
 
     run: str
     agent: str
@@ -112,6 +113,7 @@ class Report:
     seconds: float | None = None
     next: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    guard: str | None = None
     extra: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     @property
@@ -154,6 +156,7 @@ class Report:
             "seconds": self.seconds,
             "next": [{"command": command, "for": why} for command, why in self.next],
             "notes": list(self.notes),
+            "guard": self.guard,
         }
         out.update(self.extra)
         return out

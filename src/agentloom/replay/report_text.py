@@ -106,7 +106,7 @@ def _identical(report: Report, level: _Level, width: int) -> list[Line]:
     calls = f"{counts.exact + counts.noted:,}/{counts.total:,} calls"
     facts = ", ".join([calls, *report.compared])
     seconds = "" if report.seconds is None else f"  {report.seconds:.1f} s"
-    out: list[Line] = [[("good", word), ("", f"  {facts}{seconds}  $0")]]
+    out: list[Line] = [[("good", word), ("", f"  {facts}{seconds}  $0"), *_unguarded(report)]]
     for item in report.noted[: level.differences]:
         difference = item.comparison.items[0]
         where = f"call {item.call.index} {item.call.kind} {item.call.name}"
@@ -162,8 +162,13 @@ def _situation(report: Report, finding: Finding, width: int) -> list[Line]:
         out.append([("", "Code and packages are as recorded: something is not deterministic.")])
     if finding.message:
         out.append([("", clip(finding.message, max(width, 100) * 2))])
-    out.append([("", before)])
+    out.append([("", before), *_unguarded(report)])
     return out
+
+
+def _unguarded(report: Report) -> Line:
+    """Said in every report of a run without a guard."""
+    return [("dim", "  guard off")] if report.guard == "off" else []
 
 
 def _where(call: CallRef | None) -> str:

@@ -6,6 +6,7 @@ with the guard off) nothing here happens.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from types import FrameType
@@ -23,9 +24,20 @@ from agentloom.runtime.strays import stray
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
 
-__all__ = ["Noting", "RunEffects", "of_run", "of_session", "refusal", "watch_run"]
+__all__ = [
+    "Noting",
+    "RunEffects",
+    "facts_of",
+    "of_run",
+    "of_session",
+    "refusal",
+    "tell_unrecorded",
+    "watch_run",
+]
 
+_log = logging.getLogger("agentloom.guard")
 _MOST = 200
+_SHOWN = 3
 _DIRECT = READS | {"native"}
 _STRICT_ONLY: frozenset[Kind] = frozenset(("library", "identity", "stdin"))
 
@@ -167,6 +179,23 @@ class Noting:
                 yield "gap", facts, "unrecorded-effect"
         if self.more:
             yield "note", {"unrecorded": {"more": self.more}}, None
+
+
+def tell_unrecorded(noting: object) -> None:
+    """Say at the end of a run what of it is not in its trace, if anything (logger ``agentloom.guard``)."""
+    if not isinstance(noting, Noting) or not noting.seen:
+        return
+    said = [str(effect) for effect in noting.seen]
+    more = len(said) - _SHOWN + noting.more
+    refused = any(effect.kind not in READS for effect in noting.seen)
+    _log.warning(
+        "not recorded: %s%s%s",
+        ", ".join(said[:_SHOWN]),
+        f" and {more} more" if more > 0 else "",
+        "; a replay refuses it and stops there: move it into a tool"
+        if refused
+        else "; a replay reads it as it is then",
+    )
 
 
 def facts_of(effect: Effect, reason: str | None) -> dict[str, str]:

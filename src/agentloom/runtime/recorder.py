@@ -17,7 +17,7 @@ from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
 from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.guard import ENTROPY_BYTES, Guard, chosen_policy
-from agentloom.runtime.guard_effects import watch_run
+from agentloom.runtime.guard_effects import tell_unrecorded, watch_run
 from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
@@ -187,6 +187,7 @@ async def record_async(recording: Recording, agent: AgentFunction) -> object:
         try:
             return await execute(recording.session, agent, args, kwargs)
         finally:
+            tell_unrecorded(recording.session.engine.unrecorded)
             recording.close()
 
 
@@ -197,4 +198,5 @@ def record_blocking(recording: Recording, agent: AgentFunction) -> object:
         try:
             return execute_blocking(recording.session, agent, args, kwargs)
         finally:
+            tell_unrecorded(recording.session.engine.unrecorded)
             recording.close()

@@ -80,7 +80,7 @@ class Session:
         del self.root  # whose scope holds this session
 
     def declare(self, facts: dict[str, object]) -> None:
-        """Write what the agent's code declares here (a scope that allows effects) into the trace, once for each place."""
+        """Write what the agent's code declares here (a scope that allows effects) into the trace, once a place."""
         facts = {**facts, "where": self.engine.places.caller()}
         said = repr(facts)
         if said not in self.declared:
