@@ -301,6 +301,7 @@ def test_a_run_goes_on_in_one_thread(bench: Bench) -> None:
     thread = threading.Thread(target=elsewhere)
     thread.start()
     thread.join()
+    assert "in a thread that carries the run's context" in str(caught[0])
     assert "parallel" in str(caught[0])
     assert bench.kinds == ["start"]
     assert bench.begin().id == "root/probe#1"

@@ -260,6 +260,12 @@ def test_usage_that_a_live_source_reports_comes_before_that_of_the_answer(bench:
     assert bench.last()["usage"] == {"input": 4}
 
 
+def test_a_recorded_error_that_is_none_is_a_fault_of_the_trace_that_names_the_call(bench: Bench) -> None:
+    call = bench.begin()
+    with pytest.raises(RuntimeError, match=r"the recorded error of root/probe#1 is not an exception: \[1\]"):
+        bench.engine.deliver(Arrival.of_record("outcome", call, "error", tree=[1], vt=0))
+
+
 def test_a_mark_holds_its_call_its_reason_and_its_value(bench: Bench) -> None:
     call = bench.begin()
     bench.engine.mark("gap", {"lost": [1]}, call=call.id, why="unrecorded")
