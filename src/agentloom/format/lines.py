@@ -18,6 +18,7 @@ from agentloom.format.limits import LINE_BYTES, LINE_DEPTH, PART_BYTES
 __all__ = [
     "BLOB_START",
     "ENTRY_START",
+    "bare",
     "blob_references",
     "blob_tree",
     "foreign",
@@ -58,7 +59,7 @@ def read_entry(line: bytes) -> dict[str, Any]:
         if orjson.dumps(entry) != line or line.count(b"[") + line.count(b"{") > LINE_DEPTH:
             load(line)
     except FormatError as error:
-        raise Broken(error.code, _bare(error)) from error
+        raise Broken(error.code, bare(error)) from error
     except (ValueError, TypeError) as error:
         raise Broken("json.syntax", f"not JSON: {error}") from error
     return entry
@@ -105,10 +106,10 @@ def blob_tree(covered: bytes) -> Tree:
     try:
         return load(covered)
     except FormatError as error:
-        raise Broken(error.code, _bare(error)) from error
+        raise Broken(error.code, bare(error)) from error
 
 
-def _bare(error: FormatError) -> str:
+def bare(error: FormatError) -> str:
     """The message without its code, which will be named again where the place is known."""
     return error.message.removesuffix(f" [{error.code}]")
 

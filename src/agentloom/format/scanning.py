@@ -8,7 +8,7 @@ from typing import NoReturn
 from agentloom.errors import FormatError, IntegrityError, UnsupportedVersion
 from agentloom.format.digests import entry_digest
 from agentloom.format.fields import Broken, Entry
-from agentloom.format.lines import BLOB_START, ENTRY_START, foreign, read_blob, read_entry
+from agentloom.format.lines import BLOB_START, ENTRY_START, bare, foreign, read_blob, read_entry
 from agentloom.format.rules import Rules
 
 __all__ = ["Fault", "Scan", "scan"]
@@ -111,7 +111,7 @@ def scan(data: bytes) -> Scan:
         else:
             found.fault = _fault(error, number, position)
     except FormatError as error:  # a malformed call id
-        found.fault = Fault(error.code, number, position, error.message)
+        found.fault = Fault(error.code, number, position, bare(error))
     if not found.entries and found.fault is None:
         found.fault = Fault("file.torn", 1, 0, "the file stops before its first line ends")
     return found
