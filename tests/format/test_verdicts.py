@@ -88,18 +88,25 @@ def test_what_holds_is_counted(row: dict[str, Any]) -> None:
     assert verdict.head == (entry_digest(entries[-1]) if entries else "0" * 64)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if not row["consistent"]], ids=lambda row: row["file"])
+UNREADABLE = [
+    row
+    for row in ROWS
+    if not row["consistent"] and (row["code"] not in CHECKED_LATER or row["file"] in IN_ENTRIES)
+]
+
+
+@pytest.mark.parametrize("row", UNREADABLE, ids=lambda row: row["file"])
 def test_the_error_of_a_reader_says_what_the_verdict_says(row: dict[str, Any]) -> None:
     data, verdict = verdict_of(row)
-    try:
+    with pytest.raises((FormatError, IntegrityError)) as caught:
         Journal.parse(data)
-    except (FormatError, IntegrityError) as error:
-        assert (error.fields["code"], error.fields["line"]) == (verdict.code, verdict.line)
-        assert error.fields["offset"] == verdict.offset
-        assert str(error).count(f"[{verdict.code}]") == 1
-        assert verdict.message in str(error)
-        (kind,) = (line.split("|")[2].strip() for line in TABLE if f"`{verdict.code}`" in line)
-        assert (
-            type(error)
-            is {"format": FormatError, "version": UnsupportedVersion, "integrity": IntegrityError}[kind]
-        )
+    error = caught.value
+    assert (error.fields["code"], error.fields["line"]) == (verdict.code, verdict.line)
+    assert error.fields["offset"] == verdict.offset
+    assert str(error).count(f"[{verdict.code}]") == 1
+    assert verdict.message in str(error)
+    (kind,) = (line.split("|")[2].strip() for line in TABLE if f"`{verdict.code}`" in line)
+    assert (
+        type(error)
+        is {"format": FormatError, "version": UnsupportedVersion, "integrity": IntegrityError}[kind]
+    )
