@@ -70,7 +70,7 @@ class Agent(Generic[P, R]):
         policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is running already, use ``arun``.
         """
         self._refuse_inside(current())
-        options = RunOptions(seed, dict(tags or {}), conversation, guard)
+        options = RunOptions(seed, tags or {}, conversation, guard)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
         if loop_is_running():
@@ -95,7 +95,7 @@ class Agent(Generic[P, R]):
     ) -> Trace:
         """As ``run``, inside a running event loop, which performs the host work. A sync agent blocks it meanwhile."""
         self._refuse_inside(current())
-        options = RunOptions(seed, dict(tags or {}), conversation, guard)
+        options = RunOptions(seed, tags or {}, conversation, guard)
         if not self.function.is_async:
             return self._recorded(self._begin(args, kwargs, store, options, None))
         chosen = _store(store)

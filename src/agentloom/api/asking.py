@@ -64,7 +64,7 @@ def _names_of(models: str | Sequence[str]) -> tuple[str, ...]:
     """The models of ``model=``: one, or several to ask in turn. TypeError for anything else."""
     if isinstance(models, str):
         return (models,)
-    names = tuple(models)
+    names = tuple(models) if isinstance(cast("object", models), Sequence) else ()
     if not names or not all(isinstance(name, str) and name for name in cast("tuple[object, ...]", names)):
         raise TypeError("model takes the name of a model, or several: the first, then its fallbacks")
     return names

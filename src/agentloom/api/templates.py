@@ -22,6 +22,7 @@ from typing import Any, Literal, cast
 
 from agentloom.errors import TemplateError
 from agentloom.format.words import kind_of
+from agentloom.runtime.names import name_of
 from agentloom.runtime.scope import require
 
 __all__ = ["Template", "as_text", "render", "render_in", "template_at"]
@@ -41,8 +42,10 @@ class Template:
     def __init__(self, text: str, *, name: str = "template", engine: Engine = "braces") -> None:
         if engine not in ("braces", "jinja2"):
             raise ValueError(f"Template(engine={engine!r}): it is 'braces' or 'jinja2'")
+        if not isinstance(cast("object", text), str):
+            raise TypeError(f"a template is made of a text, not of {kind_of(text)}")
         self.text = text
-        self.name = name
+        self.name = name_of("a template", name)
         self.engine: Engine = engine
         self.source: str | None = None
         self._fields: tuple[tuple[str, int], ...] | None = None
@@ -82,7 +85,8 @@ def template_at(path: str | os.PathLike[str], folder: str, *, name: str | None =
     """The template in the file at ``path``, relative to ``folder``."""
     given = os.fspath(path)
     full = os.path.join(folder, given)
-    named = name or os.path.basename(given).split(".")[0]
+    own = os.path.basename(given).split(".")[0] or "template"
+    named = own if name is None else name_of("a template", name)
     try:
         with open(full, encoding="utf-8", newline="") as opened:
             text = opened.read().replace("\r\n", "\n")

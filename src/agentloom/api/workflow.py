@@ -30,7 +30,7 @@ from agentloom.api.workflow_taken import way_of
 from agentloom.api.workflow_words import KINDS, step_of
 from agentloom.errors import NoActiveRun, WorkflowError
 from agentloom.runtime.agents import AgentFunction
-from agentloom.runtime.changes import use_profiles
+from agentloom.runtime.changes import profiles_of, use_profiles
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.registry import declare_annotations
@@ -52,7 +52,7 @@ class Workflow:
     ) -> None:
         check_workflow_name(name)
         self.name = name
-        self._profiles = tuple(profiles)
+        self._profiles = profiles_of(profiles)
         self._guard = None if guard is None else chosen_policy(guard)
         self._steps: dict[str, Step] = {}
         self._open: dict[str, None] = {}  # decorators that have not decorated anything yet

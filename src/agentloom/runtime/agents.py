@@ -12,11 +12,12 @@ from typing import Any, cast
 
 from agentloom.errors import ControlFlow, NotSupported, ValueRefused
 from agentloom.runtime.calls import CallSpec
-from agentloom.runtime.changes import use_profiles
+from agentloom.runtime.changes import profiles_of, use_profiles
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.driver_sync import run_sync
 from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.interrupts import held_back
+from agentloom.runtime.names import name_of, refuse_uncallable
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import Scope, entered, require
@@ -60,13 +61,14 @@ class AgentFunction:
         guard: GuardPolicy | None = None,
     ) -> AgentFunction:
         """Describe ``function``; its annotations declare the types of its input and output."""
+        refuse_uncallable("an agent", function)
         declare_annotations(function)
         module = str(getattr(function, "__module__", "?"))
         code = getattr(function, "__code__", None)
         file = os.path.abspath(code.co_filename) if code is not None else None
         qualname = str(getattr(function, "__qualname__", type(function).__qualname__))
-        called = name or str(getattr(function, "__name__", qualname))
-        return cls(called, function, module, qualname, file, tuple(profiles), guard)
+        called = str(getattr(function, "__name__", qualname)) if name is None else name_of("an agent", name)
+        return cls(called, function, module, qualname, file, profiles_of(profiles), guard)
 
     @property
     def is_async(self) -> bool:

@@ -7,8 +7,10 @@ import os
 import re
 import uuid as _uuid
 from collections.abc import Callable
+from typing import cast
 
 from agentloom.errors import ValueRefused
+from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.scope import require
 
@@ -45,6 +47,8 @@ def uuid_call() -> Prepared:
 def env_call(name: str, default: str | None) -> Prepared:
     """An environment variable's value, or the default. Names that look like credentials, and addresses that hold a
     password, are refused: they would be written to the trace."""
+    if not isinstance(cast("object", name), str):
+        raise TypeError(f"env() takes the name of a variable, not {kind_of(name)}")
     if _SECRET_NAME.search(name):
         raise ValueRefused(
             f"env({name!r})",

@@ -15,10 +15,21 @@ from typing import Any, cast
 
 from agentloom.errors import FormatError, NotSupported
 from agentloom.format.canonical import Tree, canonical
+from agentloom.format.words import kind_of
 from agentloom.runtime.fieldrules import Role, steps_of, tree_of_rules
 from agentloom.runtime.profiles import Profile, get
 
-__all__ = ["Change", "change_of", "changed", "describe", "in_effect", "profile", "read_rule", "use_profiles"]
+__all__ = [
+    "Change",
+    "change_of",
+    "changed",
+    "describe",
+    "in_effect",
+    "profile",
+    "profiles_of",
+    "read_rule",
+    "use_profiles",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ def change_of(
     roles: dict[str, Role] = {}
     given: list[tuple[Role, Iterable[str]]] = [("key", key), ("noted", noted), ("secret", secret)]
     for role, paths in given:
-        if isinstance(paths, str):
+        if isinstance(paths, str) or not isinstance(cast("object", paths), Iterable):
             raise TypeError(f"{role}={paths!r}: give a list of paths, such as {role}=[{paths!r}]")
         for path in paths:
             steps_of(path)
@@ -72,6 +83,8 @@ def change_of(
 def _spacing(normalise: str | Mapping[str, str] | None) -> tuple[tuple[str, ...], bool]:
     if normalise is None:
         return (), False
+    if not isinstance(cast("object", normalise), str | Mapping):
+        raise TypeError(f"normalise={normalise!r}: 'whitespace', or a mapping from paths to it")
     wanted = {"": normalise} if isinstance(normalise, str) else dict(normalise)
     for path, how in wanted.items():
         if how != "whitespace":
@@ -167,12 +180,23 @@ _in_use: contextvars.ContextVar[Mapping[str, Profile] | None] = contextvars.Cont
 )
 
 
+def profiles_of(given: object) -> tuple[Profile, ...]:
+    """``given`` as profiles. ``TypeError`` for anything else, before a run goes by it."""
+    several = tuple(cast("Iterable[object]", given)) if isinstance(given, Iterable) else (given,)
+    for one in several:
+        if not isinstance(one, Profile):
+            raise TypeError(f"profiles are a list of what profile(...) makes; {kind_of(one)} is none")
+    if not isinstance(given, Iterable):
+        raise TypeError("profiles are a list of what profile(...) makes: give [it]")
+    return cast("tuple[Profile, ...]", several)
+
+
 @contextmanager
 def use_profiles(*profiles: Profile) -> Generator[None]:
     """For the block, and for every task, thread and run started in it, these profiles stand in for the ones they
     change. Inside of another such block the changes of both hold."""
     held = dict(_in_use.get() or {})
-    for one in profiles:
+    for one in profiles_of(profiles):
         before = held.get(one.family)
         held[one.family] = (
             one if before is None or one.rule is None else changed(before, _change_in(one.rule))

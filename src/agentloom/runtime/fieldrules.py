@@ -54,6 +54,8 @@ class Node:
 
 def steps_of(path: str) -> tuple[str, ...]:
     """The steps of a path: ``("messages", "[]", "name")``. Raises ``ValueError`` for what is no path."""
+    if not isinstance(cast("object", path), str):
+        raise TypeError(f"{path!r} is no path: a path is a text, such as 'messages[].name'")
     steps: list[str] = []
     for part_of in path.split("."):
         name = _NAME.match(part_of)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from agentloom.errors import NotSupported
 from agentloom.format.values import decode
+from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.memory import memory_backend
 from agentloom.runtime.models import ModelBackend, backend
@@ -100,6 +101,9 @@ def perform_model_stream_sync(call: Call) -> Iterator[object]:
 
 def http_spec(method: str, url: str, options: Mapping[str, Any]) -> CallSpec:
     """An HTTP request: headers, params, json, content, timeout (seconds)."""
+    for what, given in (("method", method), ("url", url)):
+        if not isinstance(cast("object", given), str):
+            raise TypeError(f"http() takes the {what} as a text, not {kind_of(given)}")
     request: dict[str, object] = {"method": method.upper(), "url": url}
     request.update((key, value) for key, value in options.items() if value is not None)
     return CallSpec("http", f"{method.upper()} {plain_url(url).split('?', 1)[0]}", request, profile="http/1")

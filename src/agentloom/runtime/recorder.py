@@ -155,6 +155,12 @@ def _check(options: RunOptions) -> None:
     if seed is not None and (type(seed) is not int or not -(2**63) <= seed < 2**64):
         reason = f"a seed is an integer from -2^63 to 2^64-1, not {str(seed)[:40]}"
         raise ValueRefused("seed", type(seed).__name__, reason, hint="give seed=42, or none")
+    if not isinstance(cast("object", options.tags), Mapping):
+        reason = "tags are a mapping of names to texts"
+        raise ValueRefused("tags", type(options.tags).__name__, reason, hint='give tags={"ticket": "T-17"}')
+    for name in cast("Mapping[object, str]", options.tags):
+        if not isinstance(name, str):
+            raise ValueRefused(f"tags[{name!r}]", type(name).__name__, "names of tags are texts")
     labels: dict[str, object] = {f"tags.{name}": value for name, value in options.tags.items()}
     if options.conversation is not None:
         labels["conversation"] = options.conversation

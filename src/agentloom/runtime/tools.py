@@ -13,6 +13,7 @@ from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.changes import Change, change_of
 from agentloom.runtime.fieldrules import steps_of
+from agentloom.runtime.names import function_name
 from agentloom.runtime.profiles import with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import current
@@ -61,6 +62,7 @@ def tool(
     """
 
     def made(chosen: Callable[P, R]) -> Callable[P, R]:
+        function_name("a tool", chosen, name)
         change = _change(chosen, noted, secret, normalise)
         return wrap_tool(chosen, effect=effect, idempotent=idempotent, name=name, change=change)
 
@@ -87,7 +89,7 @@ def _change(
 
 
 def _places(function: Callable[..., object], what: str, names: Iterable[str]) -> list[str]:
-    if isinstance(names, str):
+    if isinstance(names, str) or not isinstance(cast("object", names), Iterable):
         raise TypeError(f"{what}={names!r}: give a list of arguments, such as {what}=[{names!r}]")
     parameters = inspect.signature(function).parameters
     more = [name for name, one in parameters.items() if one.kind is one.VAR_KEYWORD]
@@ -118,7 +120,7 @@ def wrap_tool(
             f"tool {function.__qualname__} is a generator",
             hint="return a list, or make each item a call of its own",
         )
-    maker = _Maker(function, name or function.__name__, effect, idempotent, change)
+    maker = _Maker(function, function_name("a tool", function, name), effect, idempotent, change)
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
