@@ -141,3 +141,117 @@ def test_going_on_keeps_the_index() -> None:
     found = tail.marks(File(open_data).read, len(open_data))
     assert len(found) == 3
     assert found[0].calls == 60
+
+
+def index_line(seq: int, offset: int, last: object = None, **more: object) -> bytes:
+    fields = {"seq": seq, "kind": "index", "offset": offset, "last": last, **more}
+    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def found_in(data: bytes, size: int | None = None) -> list[tail.Mark]:
+    return tail.marks(File(data).read, len(data) if size is None else size)
+
+
+FIRST = b'{"seq":0,"kind":"start"}\n'
+
+
+def test_marks_follow_hints_backwards_until_one_is_wrong() -> None:
+    data, offsets = FIRST, [0]
+    for seq in range(1, 5):
+        offsets.append(len(data))
+        data += index_line(seq, len(data), offsets[-2] or None, calls=seq * 10)
+    assert found_in(data) == [tail.Mark(seq, offsets[seq], seq * 10) for seq in (4, 3, 2, 1)]
+    fourth, *older = found_in(data)
+    newest = fourth.offset
+    for hint in (offsets[4], offsets[4] + 5, offsets[3] + 1, 0, -1, 10**9, len(FIRST) - 1, "x", 1.5):
+        other = data[:newest] + index_line(4, newest, hint)
+        expected = [] if type(hint) in (str, float) else [tail.Mark(4, newest, None)]
+        assert [mark for mark in found_in(other) if mark.seq == 4] == expected, hint
+    assert found_in(data[:newest] + index_line(4, newest, offsets[2])) == [tail.Mark(4, newest), *older[1:]]
+    assert found_in(data[:newest] + index_line(4, newest, None, calls="7"))[0].calls is None
+    assert found_in(data[:-1]) == older  # a last line without its newline is none
+    assert found_in(data, newest) == older
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"kind":"index","seq":1,"offset":%d,"last":null}\n',
+        b'x{"seq":1,"kind":"index","offset":%d,"last":null}\n',
+        b'{"seq":1,"kind":"index","offset":%d}}\n',
+        b'{"seq":"1","kind":"index","offset":%d,"last":null}\n',
+        b'{"seq":1,"said":"\\"kind\\":\\"index\\"","kind":"note","offset":%d,"last":null}\n',
+        b'{"seq":1,"kind":"note","of":{"kind":"index"},"offset":%d,"last":null}\n',
+    ],
+)
+def test_what_only_looks_like_an_index_entry_is_none(line: bytes) -> None:
+    assert found_in(FIRST + line % len(FIRST)) == []
+    real = index_line(2, len(FIRST))
+    data = FIRST + real
+    assert found_in(data + line % len(data)) == [tail.Mark(2, len(FIRST))]
+    within = FIRST + b"x" + index_line(1, len(FIRST) + 1)  # a place within a line is no place
+    assert found_in(within + index_line(2, len(within), len(FIRST) + 1)) == [tail.Mark(2, len(within))]
+
+
+def test_the_last_index_is_searched_for_in_growing_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "_STEP", 100)
+    monkeypatch.setattr(tail, "LINE_BYTES", 3200)
+    data = FIRST + index_line(1, len(FIRST), calls=3)
+    for beyond, there in ((0, True), (300, True), (1500, True), (1530, True), (1541, False), (3000, False)):
+        longer = data + b"y" * beyond
+        assert (found_in(longer) == [tail.Mark(1, len(FIRST), 3)]) == there, beyond
+    file = File(b"z" * 200_000 + data)
+    tail.marks(file.read, file.size)
+    assert file.count < 2 * 1600 + 1100
+    assert found_in(b"z" * 1000) == []
+
+
+def test_a_stretch_of_nothing_has_no_head() -> None:
+    assert tail.stretch(File(b"").read, 0, 0, lambda *_: True) == tail.Lines([], "", {})
+
+
+def test_a_stretch_ends_where_it_may_read_no_further() -> None:
+    data = trace(3)
+    whole = tail.stretch(File(data).read, 0, len(data), lambda *_: False)
+    third, second = whole.entries[2][0], whole.entries[1][0]
+    file = File(data)
+    part = tail.stretch(file.read, second, third, lambda *_: False)
+    assert [offset for offset, _ in part.entries] == [second]
+    assert file.count == third - second
+
+
+def test_a_damaged_blob_line_does_not_end_a_stretch() -> None:
+    data = FIRST + b'{"blob":"\xff' + b"f" * 70 + b'"}\n'
+    found = tail.stretch(File(data).read, 0, len(data), lambda *_: False)
+    assert list(found.blobs.values()) == [len(FIRST)]
+
+
+@pytest.mark.parametrize("line", [b'{"seq":"0","kind":"note"}\n', b'{"seq":1,"kind":2}\n', b'{"seq":1}\n'])
+def test_a_line_that_is_no_entry_is_named_with_its_place(line: bytes) -> None:
+    for wrong, code, words in (
+        (line, "entry.field", "an entry needs its number and its kind"),
+        (b'{"seq":}\n', "json.syntax", "not JSON"),
+    ):
+        data = FIRST + wrong
+        with pytest.raises(FormatError, match=words) as caught:
+            tail.stretch(File(data).read, 0, len(data), lambda *_: False)
+        assert (caught.value.code, caught.value.offset) == (code, len(FIRST))
+    with pytest.raises(IntegrityError, match="prev is not the digest") as broken:
+        tail.stretch(File(FIRST * 2).read, 0, 2 * len(FIRST), lambda *_: False)
+    assert (broken.value.code, broken.value.offset) == ("chain.prev", len(FIRST))
+
+
+@pytest.mark.parametrize("step", [7, 60, 64, 1000])
+def test_a_line_may_have_so_many_bytes(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    monkeypatch.setattr(tail, "_STEP", step)
+    monkeypatch.setattr(tail, "LINE_BYTES", 60)
+    for size, good in ((59, True), (60, True), (61 if step < 60 else 300 + step, False)):
+        data = b"short\n" + b"x" * size + b"\n"
+        lines = tail._lines(File(data).read, 0, len(data))
+        assert next(lines) == (0, b"short")
+        if good:
+            assert list(lines) == [(6, b"x" * size)]
+        elif step < 60:
+            with pytest.raises(FormatError, match="a line of more than 60 bytes") as caught:
+                list(lines)
+            assert (caught.value.code, caught.value.offset) == ("line.long", 6)

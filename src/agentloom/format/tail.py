@@ -103,11 +103,7 @@ def _last_index(read: Read, size: int) -> int | None:
         at = len(data)
         while (at := data.rfind(b'"kind":"index"', 0, at)) >= 0:
             line = data.rfind(b"\n", 0, at) + 1
-            if (
-                (line or start == 0)
-                and data.startswith(ENTRY_START, line)
-                and _index_at(read, start + line, size)
-            ):
+            if line and data.startswith(ENTRY_START, line) and _index_at(read, start + line, size):
                 return start + line
         if start == 0:
             return None
