@@ -171,3 +171,34 @@ def test_keys_between_equal_ends_are_aligned() -> None:
     assert align_keys(list("aa"), list("a")) == [(0, 0), (1, None)]
     assert align_keys(list("xab"), list("cab")) == [(0, None), (None, 0), (1, 1), (2, 2)]
     assert align_keys([], []) == []
+
+
+def test_items_that_come_often_are_aligned_like_others() -> None:
+    then, now = ["p", *["r"] * 300, "q"], ["s", *["r"] * 300, "t"]
+    assert _align(list[Any](then), list[Any](now)) == [(0, 0), (301, 301)]
+    assert [(i, j) for i, j in align_keys(then, now) if i is not None and j is not None] == [
+        (n, n) for n in range(1, 301)
+    ]
+
+
+def test_as_many_items_for_as_many_are_paired_in_order() -> None:
+    alpha, beta, gamma = ({"id": name, "text": name * 9} for name in ("alpha", "beta", "gamma"))
+    assert _align([alpha, beta], [{**beta, "id": "b"}, gamma]) == [(0, 0), (1, 1)]
+
+
+def test_one_item_for_two_is_paired_with_its_likeness() -> None:
+    one, other = {"id": 1, "text": "alpha"}, {"id": 9, "text": "zzz"}
+    assert _align([one], [other, {**one, "text": "beta"}]) == [(None, 0), (0, 1)]
+    assert _align([other, {**one, "text": "beta"}], [one]) == [(0, None), (1, 0)]
+
+
+def test_the_order_of_a_mapping_counts_among_items_where_it_is_asked_for() -> None:
+    then: list[Any] = ["p", {"a": 1, "b": 2}, "q", "r"]
+    now: list[Any] = ["s", {"b": 2, "a": 1}, "t"]
+    assert _align(then, now) == [(0, 0), (2, 2), (3, None)]
+    strict = align(then, now, lambda x, y: same_tree(x, y, ordered=True), ordered=True)
+    assert [i for i, _ in strict if i is not None] == [0, 1, 2, 3]
+    numbered: list[Any] = [{"n": number, "m": {"z": 1, "a": 2}} for number in range(4)]
+    moved = [{"n": "new"}, {"n": "newer"}, *numbered[:3], {"n": "last"}]
+    same = align(numbered, moved, lambda x, y: same_tree(x, y, ordered=True), ordered=True)
+    assert same == [(None, 0), (None, 1), (3, 5)]

@@ -81,7 +81,7 @@ def _replaced(
 ) -> list[Pair]:
     """Pair the items of a replaced block in order so that the most similar ones meet."""
     height, width = rows[1] - rows[0], columns[1] - columns[0]
-    if height == width or not height or not width or max(height, width) > _PAIRED:
+    if height == width or max(height, width) > _PAIRED:
         common = min(height, width)
         pairs: list[Pair] = [(rows[0] + n, columns[0] + n) for n in range(common)]
         return pairs + _only(rows[0] + common, rows[1], columns[0] + common, columns[1])
