@@ -7,11 +7,12 @@ database in memory). Who acts on it is ``refuse.py``.
 from __future__ import annotations
 
 import os
+import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
-__all__ = ["READS", "TABLE", "WRAPPED", "Effect", "Effects", "Found", "Kind"]
+__all__ = ["READS", "TABLE", "WRAPPED", "Effect", "Effects", "Found", "Kind", "comes_with_packages"]
 
 Kind = Literal[
     "file write",
@@ -63,6 +64,17 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
+_PACKAGES = tuple(
+    {os.path.join(sysconfig.get_paths()[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+
+
+def comes_with_packages(name: str) -> bool:
+    """Whether a file is part of Python, of an installed package (the trace holds their versions) or of the system's time
+    zones, which C code reads."""
+    return name.startswith(_PACKAGES) or f"{os.sep}zoneinfo{os.sep}" in name
+
+
 def _opened(args: tuple[Any, ...]) -> Found:
     path, mode, flags = (*args, None, None, None)[:3]
     if isinstance(path, int):
@@ -72,9 +84,7 @@ def _opened(args: tuple[Any, ...]) -> Found:
     if isinstance(mode, str):
         writing = writing or any(letter in mode for letter in "wax+")
     if not writing:
-        if f"{os.sep}zoneinfo{os.sep}" in name:
-            return None  # the system's table of time zones, read by C code
-        return "file read", f"reads {name}"
+        return None if comes_with_packages(name) else ("file read", f"reads {name}")
     if name == os.devnull or f"{os.sep}__pycache__{os.sep}" in name:
         return None  # nowhere, or the interpreter's own cache
     return "file write", f"writes {name}"
@@ -101,7 +111,8 @@ def _renames(args: tuple[Any, ...]) -> Found:
 
 
 def _lists(args: tuple[Any, ...]) -> Found:
-    return "file read", f"lists {_text(args[0]) if args and args[0] is not None else '.'}"
+    name = _text(args[0]) if args and args[0] is not None else "."
+    return None if comes_with_packages(name) else ("file read", f"lists {name}")
 
 
 def _database(args: tuple[Any, ...]) -> Found:
@@ -115,11 +126,8 @@ def _mapped(args: tuple[Any, ...]) -> Found:
     descriptor, _, access = args[:3]
     if descriptor == -1:
         return None  # memory of this process alone
-    return (
-        ("file read", "maps a file into memory")
-        if access == _ACCESS_READ
-        else ("file write", "maps a file to write")
-    )
+    # Reading what is open already was judged when it was opened.
+    return None if access == _ACCESS_READ else ("file write", "maps a file to write")
 
 
 _ACCESS_READ = 1  # mmap.ACCESS_READ

@@ -92,7 +92,7 @@ class allow:  # noqa: N801 - used as a statement and as a decorator, like contex
             run.session.declare({"allow": list(self.kinds), "reason": self.reason})
         around = _scopes.get()
         files = run is not None and not _FILES.isdisjoint(self.kinds)
-        reasons: dict[str, str] = {kind: self.reason for kind in self.kinds}
+        reasons: dict[str, str] = dict.fromkeys(self.kinds, self.reason)
         _scopes.set(_Scope(reasons if around is None else {**around.reasons, **reasons}, around, files))
         if files:
             for enter in _enter:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
-from agentloom.runtime.effects import Kind
+from agentloom.runtime.effects import Kind, comes_with_packages
 from agentloom.runtime.guard_effects import of_run
 from agentloom.runtime.guard_files import replace_readers, served, stat_of
 from agentloom.runtime.guard_input import replace_input
@@ -69,7 +69,7 @@ def _looking(original: Callable[..., os.stat_result], *, follow: bool) -> Callab
         if plain and served(frame):
             follows = bool(kwargs.get("follow_symlinks", follow))
             return stat_of(functools.partial(original, **kwargs), path, follow=follows)
-        if session.guard.virtual:
+        if session.guard.virtual and not comes_with_packages(os.fsdecode(path)):
             see(("file read", f"looks at {os.fsdecode(path)}"), frame)
         return original(path, *args, **kwargs)
 
