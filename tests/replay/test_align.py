@@ -118,6 +118,7 @@ def test_what_makes_values_alike() -> None:
         0.75,
         0.5,
     )
+    assert (_alike("a", "a"), _alike("abab", "ab"), _alike("ab", "")) == (1.0, 0.5, 0.0)
     assert _alike("a" * 250 + "b", "a" * 250 + "c") == 1.0
     assert _alike("a" * 50 + "b" * 300, "a" * 50 + "c" * 300) == 0.25
     assert _alike("a" * 100, "a" * 300) == 0.5

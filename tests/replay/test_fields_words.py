@@ -72,6 +72,14 @@ def test_what_is_removed_and_added_below_a_moved_item_has_its_own_place() -> Non
     assert found == [("[0]", "removed"), ("[1].gone", "removed"), ("[0].new", "added")]
 
 
+def test_an_item_of_another_type_is_told_with_both_places() -> None:
+    then: Any = ["gone", {"id": 1, "text": "long enough to be alike", "v": 5}]
+    now: Any = [{"id": 1, "text": "long enough to be alike", "v": "five"}]
+    _, typed = compare(then, now).items
+    assert (typed.path, typed.recorded_path, typed.kind) == ("[0].v", "[1].v", "type")
+    assert (typed.recorded, typed.now) == (5, "five")
+
+
 def test_nothing_moved_has_one_path() -> None:
     for item in compare({"q": ["a", "b"], "t": "x"}, {"q": ["b", "a"], "t": "y"}).items:
         assert item.recorded_path is None
@@ -257,6 +265,9 @@ def test_values_stand_under_each_other_where_they_do_not_fit_beside() -> None:
     old, new = show(numbers.recorded, half), show(numbers.now, half)
     assert numbers.lines(60) == [[("", "  "), ("old", old), ("", " -> "), ("new", new)]]
     assert numbers.inline()
+    assert numbers.lines(61)[0][1] == ("old", show(numbers.recorded, 26))
+    assert _told("n", "type", 1, "1").inline()
+    assert _told("n", "order", ["a"], ["b"]).inline()
     deep = _told("n" * 40, "changed", list(range(10)), list(range(1, 11)))
     assert deep.lines(60) == [
         [("", "  "), ("old", show(deep.recorded, 12)), ("", " -> "), ("new", show(deep.now, 12))]
