@@ -22,6 +22,7 @@ from agentloom.adapters import (
 from agentloom.adapters.models_clients import async_client, close_all, response_type, stream_type, sync_client
 from agentloom.adapters.models_errors import broken_stream, failure_in, malformed, request_id, translate
 from agentloom.adapters.models_route import Route, find_route
+from agentloom.adapters.models_unsendable import unsendable
 
 __all__ = ["ModelBackend", "backend"]
 
@@ -84,7 +85,7 @@ class ModelBackend:
             response = await client.post(**options, cast_to=response_type(route.api))
             return _answer(response, route)
         except Exception as error:
-            failure = translate(error, route)
+            failure = translate(error, route) or unsendable(error, request, route)
             if failure is None:
                 raise
         raise failure
@@ -100,7 +101,7 @@ class ModelBackend:
         try:
             return _answer(client.post(**options, cast_to=response_type(route.api)), route)
         except Exception as error:
-            failure = translate(error, route)
+            failure = translate(error, route) or unsendable(error, request, route)
             if failure is None:
                 raise
         raise failure
@@ -125,7 +126,7 @@ class ModelBackend:
                 for delta in _read(reader, event, route):
                     yield delta
         except Exception as error:
-            failure = translate(error, route)
+            failure = translate(error, route) or unsendable(error, request, route)
             if failure is None:
                 raise
         finally:
@@ -154,7 +155,7 @@ class ModelBackend:
             for event in events:
                 yield from _read(reader, event, route)
         except Exception as error:
-            failure = translate(error, route)
+            failure = translate(error, route) or unsendable(error, request, route)
             if failure is None:
                 raise
         finally:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.adapters import models_openai
 from agentloom.adapters.models_errors import broken_stream, malformed, translate
+from agentloom.adapters.models_unsendable import unsendable
 from agentloom.errors import ModelError
 from agentloom.runtime.assembly import copy_tree
 
@@ -53,7 +54,7 @@ async def complete(request: Mapping[str, Any], route: Route) -> dict[str, Any]:
         client = _client(request, route)
         return _answer(await client.acompletion(**_arguments(request, route, stream=False)), route)
     except Exception as error:
-        failure = _failure(error, route)
+        failure = _failure(error, route) or unsendable(error, request, route)
         if failure is None:
             raise
     finally:
@@ -81,7 +82,7 @@ async def stream(request: Mapping[str, Any], route: Route) -> AsyncGenerator[dic
             for delta in reader.read(_plain(chunk, route)):
                 yield delta
     except Exception as error:
-        failure = _failure(error, route)
+        failure = _failure(error, route) or unsendable(error, request, route)
         if failure is None:
             raise
     finally:

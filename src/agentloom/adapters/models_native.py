@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from agentloom.adapters import models_bedrock, models_bedrock_invoke, models_google
 from agentloom.adapters.models_clients import async_client, sync_client
 from agentloom.adapters.models_errors import broken_stream, malformed, translate
+from agentloom.adapters.models_unsendable import unsendable
 from agentloom.errors import ModelError, NotSupported
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ async def complete(request: Mapping[str, Any], route: Route) -> dict[str, Any]:
         response = await client.post(**arguments)
         return _answer(response, sent.wire, route)
     except Exception as error:
-        failure = translate(error, route)
+        failure = translate(error, route) or unsendable(error, request, route)
         if failure is None:
             raise
     raise failure
@@ -104,7 +105,7 @@ def complete_sync(request: Mapping[str, Any], route: Route) -> dict[str, Any]:
         response = sync_client(route).post(**sent.arguments(route))
         return _answer(response, sent.wire, route)
     except Exception as error:
-        failure = translate(error, route)
+        failure = translate(error, route) or unsendable(error, request, route)
         if failure is None:
             raise
     raise failure
@@ -130,7 +131,7 @@ async def stream(request: Mapping[str, Any], route: Route) -> AsyncIterator[dict
         for delta in reading.finish():
             yield delta
     except Exception as error:
-        failure = translate(error, route)
+        failure = translate(error, route) or unsendable(error, request, route)
         if failure is None:
             raise
     finally:
@@ -156,7 +157,7 @@ def stream_sync(request: Mapping[str, Any], route: Route) -> Iterator[dict[str, 
             yield from reading.feed(data)
         yield from reading.finish()
     except Exception as error:
-        failure = translate(error, route)
+        failure = translate(error, route) or unsendable(error, request, route)
         if failure is None:
             raise
     finally:
@@ -186,26 +187,17 @@ def _sent(request: Mapping[str, Any], route: Route, *, stream: bool) -> _Sent:
         **cast("dict[str, str]", request.get("extra_headers") or {}),
     }
     options = {} if request.get("timeout") is None else {"timeout": request["timeout"]}
-    return _Sent(wire, url, _bytes(body, route), headers, options)
+    return _Sent(wire, url, _bytes(body, request, route), headers, options)
 
 
-def _bytes(body: Mapping[str, Any], route: Route) -> bytes:
+def _bytes(body: Mapping[str, Any], request: Mapping[str, Any], route: Route) -> bytes:
     try:
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except ValueError as error:
-        reason = str(error)
-    else:
-        try:
-            return text.encode()
-        except UnicodeEncodeError:  # a lone surrogate: only an escape can carry it
-            return json.dumps(body, separators=(",", ":")).encode("ascii")
-    raise ModelError(
-        "bad_request",
-        f"{route.provider} {route.model}: the request cannot be sent as JSON: {reason}",
-        provider=route.provider,
-        model=route.model,
-        hint="take the number out of the request",
-    )
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        failure = unsendable(error, request, route)
+        if failure is None:
+            raise
+    raise failure
 
 
 def _answer(response: Any, wire: Wire, route: Route) -> dict[str, Any]:

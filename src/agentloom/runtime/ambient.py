@@ -13,6 +13,7 @@ from agentloom.errors import ValueRefused
 from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.scope import require
+from agentloom.runtime.sendable import refuse_half_pairs
 
 __all__ = ["env_call", "now_call", "random_call", "uuid_call"]
 
@@ -49,6 +50,7 @@ def env_call(name: str, default: str | None) -> Prepared:
     password, are refused: they would be written to the trace."""
     if not isinstance(cast("object", name), str):
         raise TypeError(f"env() takes the name of a variable, not {kind_of(name)}")
+    refuse_half_pairs("env(name)", name)
     if _SECRET_NAME.search(name):
         raise ValueRefused(
             f"env({name!r})",

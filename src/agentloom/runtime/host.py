@@ -17,6 +17,7 @@ from agentloom.runtime.models import ModelBackend, backend
 from agentloom.runtime.profiles import all_key, get, plain_url, with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import require
+from agentloom.runtime.sendable import Unsendable, first_unsendable, refuse_half_pairs
 
 __all__ = [
     "http_spec",
@@ -60,6 +61,7 @@ def model_spec(name: str, messages: Sequence[Mapping[str, Any]] | str, params: M
     """A model call. A plain string as ``messages`` stands for one user message."""
     scope = require("model")
     history = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    refuse_half_pairs("model", name)
     request: dict[str, object] = {"model": name, "messages": history}
     request.update((key, value) for key, value in params.items() if value is not None)
     return CallSpec(
@@ -104,6 +106,7 @@ def http_spec(method: str, url: str, options: Mapping[str, Any]) -> CallSpec:
     for what, given in (("method", method), ("url", url)):
         if not isinstance(cast("object", given), str):
             raise TypeError(f"http() takes the {what} as a text, not {kind_of(given)}")
+        refuse_half_pairs(what, given)
     request: dict[str, object] = {"method": method.upper(), "url": url}
     request.update((key, value) for key, value in options.items() if value is not None)
     return CallSpec("http", f"{method.upper()} {plain_url(url).split('?', 1)[0]}", request, profile="http/1")
@@ -133,13 +136,39 @@ def _http_result(response: Any) -> dict[str, Any]:
 async def perform_http(call: Call) -> object:
     request = _request(call)
     async with _client_module().AsyncClient() as client:
-        return _http_result(await client.request(request.pop("method"), request.pop("url"), **request))
+        try:
+            return _http_result(await client.request(request["method"], request["url"], **_rest(request)))
+        except (UnicodeEncodeError, ValueError, TypeError) as error:
+            found = _unsendable(error, request)
+            if found is None:
+                raise
+    raise found
 
 
 def perform_http_sync(call: Call) -> object:
     request = _request(call)
     with _client_module().Client() as client:
-        return _http_result(client.request(request.pop("method"), request.pop("url"), **request))
+        try:
+            return _http_result(client.request(request["method"], request["url"], **_rest(request)))
+        except (UnicodeEncodeError, ValueError, TypeError) as error:
+            found = _unsendable(error, request)
+            if found is None:
+                raise
+    raise found
+
+
+def _rest(request: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in request.items() if name not in ("method", "url")}
+
+
+def _unsendable(error: Exception, request: Mapping[str, Any]) -> ValueError | None:
+    """What to raise in place of an error that came of a value which cannot be sent; it holds no part of the request
+    but the path. None for any other error."""
+    found = first_unsendable({name: value for name, value in request.items() if name in ("params", "json")})
+    if found is None and isinstance(error, UnicodeEncodeError):
+        words = {name: value for name, value in request.items() if name in ("headers", "content")}
+        found = first_unsendable(words) or Unsendable("headers", "a header holds ASCII only", "")
+    return None if found is None else ValueError(f"http() cannot send {found}")
 
 
 # -- sleep, step, retrieve, memory ---------------------------------------------------------------------------------
