@@ -154,3 +154,101 @@ def test_what_is_no_tree_is_refused(tree: Any) -> None:
 
 def test_null_is_not_taken_for_nan() -> None:
     assert dump([None, "null"]) == b'[null,"null"]'
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (b"[1180591620717411303424111]", "json.number", "the integer 118059162071741130342411 is"),
+        (b" [100000000000000000000]", "json.number", "the integer 100000000000000000000 is"),
+        (b'{ "a":1,"a":2}', "json.duplicate", "the key 'a' stands twice"),
+        (b'{"%b":1,"%b":2}' % (b"k" * 90, b"k" * 90), "json.duplicate", f"the key '{'k' * 80}' stands"),
+        (b"[" * 211 + b"]" * 211, "json.depth", "more than 210 levels"),
+        (b"[ " * 900 + b"]" * 900, "json.depth", "more than 210 levels"),
+        (b"[1e999]", "json.syntax", "not JSON: number is infinity"),
+    ],
+    ids=lambda value: "" if isinstance(value, bytes) else value,
+)
+def test_what_is_not_strict_is_named(text: bytes, code: str, words: str) -> None:
+    with pytest.raises(FormatError, match=words.replace("[", r"\[")) as caught:
+        load(text)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [(b" 18446744073709551615", 2**64 - 1), (b" -9223372036854775808", -(2**63)), (b" 0", 0)],
+)
+def test_the_greatest_and_least_integers_are_read_in_other_spellings(text: bytes, number: int) -> None:
+    assert load(text) == number
+
+
+@pytest.mark.parametrize(
+    ("tree", "name", "reason"),
+    [
+        ({"a": object()}, "dict", "not a tree: Type is not JSON serializable: object"),
+        (2**64, "int", "not a tree: Integer exceeds 64-bit range"),
+        ({1: 2}, "dict", "not a tree: Dict key must be str"),
+    ],
+    ids=str,
+)
+def test_what_is_no_tree_is_named(tree: Any, name: str, reason: str) -> None:
+    for write in (dump, canonical):
+        with pytest.raises(ValueRefused) as caught:
+            write(tree)
+        assert (caught.value.path, caught.value.type_name) == ("value", name)
+        assert caught.value.reason.startswith(reason)
+
+
+def test_a_number_without_json_form_is_named() -> None:
+    with pytest.raises(ValueRefused) as caught:
+        dump([1.5, {"a": math.inf}])
+    assert (caught.value.path, caught.value.type_name) == ("value", "float")
+    assert caught.value.reason == 'inf has no JSON form; write {"$float": ...}'
+
+
+@pytest.mark.parametrize(
+    ("tree", "name", "reason"),
+    [
+        ({"$map": [[1, 2], (3, 4)]}, "tuple", "$map holds [key, value] pairs"),
+        ({"$map": [[1, 2, 3]]}, "list", "$map holds [key, value] pairs"),
+        ({"$map": [[1, 2]], "a": {3}}, "set", "not a tree"),
+        ({"a": {"$map": [[1, b"x"]]}}, "bytes", "not a tree"),
+    ],
+    ids=str,
+)
+def test_what_is_no_tree_is_named_on_the_exact_path_too(
+    tree: Any, name: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_ORJSON_IS_CANONICAL", False)
+    with pytest.raises(ValueRefused) as caught:
+        canonical(tree)
+    assert (caught.value.path, caught.value.type_name, caught.value.reason) == ("value", name, reason)
+
+
+def test_only_a_tag_alone_is_a_map() -> None:
+    assert canonical({"x": 1, "$map": [[2, "b"], [1, "a"]]}) == b'{"$map":[[2,"b"],[1,"a"]],"x":1}'
+    assert canonical({"$map": [[2, "b"], [1, "a"]]}) == b'{"$map":[[1,"a"],[2,"b"]]}'
+    assert canonical({"$map": 7}) == b'{"$map":7}'
+
+
+def test_too_deep_is_over_210_levels() -> None:
+    def nested(depth: int) -> Any:
+        tree: Any = 1
+        for level in range(depth):
+            tree = [0, tree] if level % 2 else {"a": "text", "k": tree}
+        return tree
+
+    assert not module.too_deep(nested(LINE_DEPTH))
+    assert module.too_deep(nested(LINE_DEPTH + 1))
+    assert not module.too_deep("[" * 300)
+    assert dump(nested(LINE_DEPTH))
+    with pytest.raises(ValueRefused, match="more than 210 levels deep") as caught:
+        dump([nested(LINE_DEPTH)])
+    assert (caught.value.path, caught.value.type_name) == ("value", "list")
+    assert dump(["[" * 500])
+
+
+def test_floats_are_found_wherever_they_stand() -> None:
+    assert sorted(module.floats([1, 1.5, {"a": [True, {"b": 2.5}], "c": 3.5}, "4.5"])) == [1.5, 2.5, 3.5]
+    assert list(module.floats(0.5)) == [0.5]

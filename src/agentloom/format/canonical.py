@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import orjson
 
@@ -79,14 +79,10 @@ def load(data: bytes) -> Tree:
         tree: Tree = orjson.loads(data)
     except ValueError as error:
         raise FormatError("json.syntax", f"not JSON: {error}") from error
-    try:
-        same = orjson.dumps(tree) == data
-    except TypeError:  # deeper than orjson writes: let the slow path say so
-        same = False
-    if not same:
-        _load_slowly(data)
     if len(data) >= 2 * LINE_DEPTH and data.count(b"[") + data.count(b"{") > LINE_DEPTH and too_deep(tree):
         raise FormatError("json.depth", f"more than {LINE_DEPTH} levels of nested arrays and objects")
+    if orjson.dumps(tree) != data:
+        _look_closer(data)
     return tree
 
 
@@ -104,26 +100,15 @@ def too_deep(tree: Tree) -> bool:
     return True
 
 
-def _load_slowly(data: bytes) -> None:
+def _look_closer(data: bytes) -> None:
     """Look at a text that is not in the writer's own form: other spacing and number spellings are fine."""
-    try:
-        json.loads(
-            data.decode(), parse_int=_integer, parse_constant=_constant, object_pairs_hook=_distinct_pairs
-        )
-    except RecursionError as error:
-        raise FormatError(
-            "json.depth", f"more than {LINE_DEPTH} levels of nested arrays and objects"
-        ) from error
+    json.loads(data.decode(), parse_int=_integer, object_pairs_hook=_distinct_pairs)
 
 
 def _integer(digits: str) -> int:
     if len(digits) > 20 or not INT_MIN <= int(digits) <= INT_MAX:
         raise FormatError("json.number", f"the integer {digits[:24]} is outside -2^63..2^64-1")
     return int(digits)
-
-
-def _constant(name: str) -> NoReturn:
-    raise FormatError("json.syntax", f"not JSON: {name}")
 
 
 def _distinct_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -157,26 +142,16 @@ def _refuse_nan(tree: Tree) -> None:
 
 
 def float_text(number: float) -> str:
-    """Canonical text of a finite float: the shortest digits that read back to the same bits (repr's digits).
+    """Canonical text of a finite float: the shortest digits that read back to the same bits, as ``repr`` finds them.
 
-    With ``point`` the position of the decimal point counted from the first digit: plain notation for -5 < point <= 16,
-    else ``d.ddde+XX``; there is always a point or an exponent. docs/trace-format.md, Canonical form.
+    ``repr`` writes plain notation from 1e-4 on and below 1e16, with a point; canonical text from 1e-5 on. The rule is
+    in docs/trace-format.md, Canonical form.
     """
-    text = repr(number)
-    sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
-    mantissa, _, exponent = text.partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    point = len(digits) - len(fraction) + int(exponent or 0)
-    digits = digits.rstrip("0")
-    if not digits:
-        return sign + "0.0"
-    if not -5 < point <= 16:
-        tail = "." + digits[1:] if len(digits) > 1 else ""
-        return f"{sign}{digits[0]}{tail}e{'+' if point > 0 else '-'}{abs(point - 1)}"
-    if point <= 0:
-        return f"{sign}0.{'0' * -point}{digits}"
-    return f"{sign}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
+    mantissa, _, exponent = repr(number).partition("e")
+    if exponent == "-05":
+        sign = "-" if number < 0 else ""
+        return f"{sign}0.0000{mantissa.removeprefix('-').replace('.', '')}"
+    return f"{mantissa}e{int(exponent):+}" if exponent else mantissa
 
 
 def _write(tree: Tree) -> str:

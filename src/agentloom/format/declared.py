@@ -50,7 +50,7 @@ class Types:
                 continue
             ids.add(id(item))
             seen.append(item)
-            if isinstance(item, type) and not typing.get_origin(item):
+            if isinstance(item, type):
                 todo.extend(self._add(item))
             else:
                 todo.extend(_parts(item))
@@ -107,8 +107,8 @@ def _field_annotations(cls: type, how: How) -> list[object]:
     if how in ("enum", "error"):
         return []
     if how == "model":
-        fields = typing.cast("dict[str, Any]", getattr(cls, "__pydantic_fields__", {}))
-        return [field.annotation for field in fields.values()]
+        model: Any = cls
+        return [field.annotation for field in model.__pydantic_fields__.values()]
     try:
         return list(typing.get_type_hints(cls).values())
     except (NameError, TypeError, AttributeError):
