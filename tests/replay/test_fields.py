@@ -139,7 +139,7 @@ def test_two_changes_far_apart_are_two_hunks() -> None:
     found = _one(compare({"t": f"one {filler * 5}two"}, {"t": f"1 {filler * 5}2"}))
     assert found.hunk_count == 2
     assert [(hunk.old, hunk.new) for hunk in found.hunks] == [("one", "1"), ("two", "2")]
-    assert "1 more changes in this text" in plain(found.lines(80))
+    assert "1 more change in this text" in plain(found.lines(80))
 
 
 def test_a_line_changed_in_a_long_prompt_shows_that_line() -> None:

@@ -210,14 +210,33 @@ def test_spans_of_texts_are_only_looked_for_in_what_is_kept() -> None:
     assert _one({"t": "one old word"}, {"t": None}).hunks == ()
 
 
-def test_only_lists_of_the_same_two_or_more_items_are_in_another_order() -> None:
+def test_only_lists_of_the_same_items_are_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _one([1], ["1"]).path == "[0]"
     assert [item.kind for item in compare(["a", "b"], ["b"]).items] == ["removed"]
     assert _one([{"a": 1, "b": 2}, 3], [3, {"b": 2, "a": 1}]).kind == "order"
-    few: Any = list(range(10_000))
-    assert _one(few, few[::-1]).kind == "order"
-    many: Any = list(range(10_001))
-    assert compare(many, many[::-1]).items[0].kind == "changed"
+    assert [
+        item.kind for item in compare([{"a": 1, "b": 2}, 3], [3, {"b": 2, "a": 1}], ordered=True).items
+    ] != ["order"]
+    assert _one([{"a": 1, "b": 2}, 3], [3, {"a": 1, "b": 2}], ordered=True).kind == "order"
+    monkeypatch.setattr(fields, "_SORTED", 3)
+    assert _one(["a", "b", "c"], ["c", "b", "a"]).kind == "order"
+    assert [item.kind for item in compare(["a", "b", "c", "d"], ["d", "c", "b", "a"]).items] != ["order"]
+
+
+def test_equal_ends_of_a_long_list_are_passed_over() -> None:
+    then: Any = [f"item {number}" for number in range(2200)]
+    found = _one({"l": then}, {"l": [*then[:1100], "new", *then[1100:]]})
+    assert (found.path, found.kind) == ("l[1100]", "added")
+
+
+def test_data_of_another_form_under_the_same_tag_is_changed_as_a_whole() -> None:
+    def tagged(data: Any) -> Any:
+        return {"o": {"$obj": {"type": "m:T", "how": "enum", "data": data}}}
+
+    for then, now in (({"x": 1}, [1]), ([1], {"x": 1}), ("x", {"x": 1}), ([1], "x")):
+        found = _one(tagged(then), tagged(now))
+        assert (found.path, found.kind, found.hunk_count) == ("o", "changed", 0)
+    assert _one({"m": {"$map": [["x", 1]]}}, {"m": {"$map": [1]}}).path == "m"
 
 
 # -- lines ------------------------------------------------------------------------------------------------------------
@@ -240,7 +259,7 @@ def test_a_long_text_is_shown_by_its_first_span_and_how_many_more_there_are() ->
     found = _one({"t": f"one {filler * 9}two"}, {"t": f"{lines} {filler * 9}2"})
     for width, rows in ((60, 3), (61, 2), (100, 3)):
         wanted = [[("", "  "), *line] for line in hunk_lines(found.hunks[0], width - 4, rows)]
-        more = [[("dim", f"  {found.hunk_count - 1} more changes in this text")]]
+        more = [[("dim", f"  {found.hunk_count - 1} more change in this text")]]
         assert found.lines(width, rows) == wanted + more
     assert found.lines() == found.lines(100, 3)
     assert found.lines(100) != found.lines(101)
@@ -248,6 +267,8 @@ def test_a_long_text_is_shown_by_its_first_span_and_how_many_more_there_are() ->
     assert not found.inline()
     single = _one({"t": f"one {filler * 9}"}, {"t": f"1 {filler * 9}"})
     assert len(single.lines()) == 2
+    thrice = _one({"t": f"one {filler * 9}two {filler * 9}three"}, {"t": f"1 {filler * 9}2 {filler * 9}3"})
+    assert plain(thrice.lines()).endswith("\n  2 more changes in this text")
 
 
 def test_what_was_added_or_removed_is_one_line() -> None:
@@ -375,6 +396,10 @@ def test_equal_parts_are_named_beside_what_differs() -> None:
     assert same({"a": 1, "x": 1}, {"a": 1, "x": 2}) == ("a",)
     five: Any = {f"f{n}": n for n in range(5)}
     assert same({**five, "x": 1}, {**five, "x": 2}) == ("f0", "f1", "f2", "f3", "f4")
+    six: Any = {f"f{n}": n for n in range(6)}
+    assert same({**six, "x": 1}, {**six, "x": 2}) == ("f0", "f1", "f2", "f3", "f4", "1 more field")
+    seven: Any = {f"f{n}": n for n in range(7)}
+    assert same({**seven, "x": 1}, {**seven, "x": 2})[5:] == ("2 more fields",)
     eight: Any = {f"f{n}": n for n in range(8)}
     assert same({**eight, "x": 1}, {**eight, "x": 2}) == ("f0", "f1", "f2", "f3", "f4", "3 more fields")
     assert same({**five, "seed": 1, "x": 1}, {**five, "seed": 1, "x": 2})[5:] == ("parameters",)

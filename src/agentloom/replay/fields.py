@@ -28,6 +28,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*\Z")
 _LISTS = ("$tuple", "$set", "$frozenset")
 _DEPTH = 100
 _VISITS = 20_000
+_SORTED = 10_000  # longer lists are not looked at for another order
 _JSON_TEXT = 2000  # longer strings are cut in to_json
 # Request fields of model calls that are named together as "parameters".
 _PARAMETERS = frozenset(
@@ -75,7 +76,8 @@ class Difference:
         if self.hunks and not self._short():
             out: list[Line] = [[("", "  "), *piece] for piece in hunk_lines(self.hunks[0], width - 4, rows)]
             more = self.hunk_count - 1
-            return [*out, [("dim", f"  {more:,} more changes in this text")]] if more else out
+            words = f"  {more:,} more change{'s' if more > 1 else ''} in this text"
+            return [*out, [("dim", words)]] if more else out
         if self.kind == "added":
             return [[("", "  "), ("new", f"+ {show(self.now, width - 4)}")]]
         if self.kind == "removed":
@@ -262,7 +264,7 @@ def _type_name(tree: Tree) -> str:
 
 
 def _permuted(a: list[Tree], b: list[Tree], ordered: bool) -> bool:
-    if len(a) != len(b) or len(a) < 2 or len(a) > 10_000:
+    if len(a) != len(b) or len(a) > _SORTED:
         return False
     option = 0 if ordered else orjson.OPT_SORT_KEYS
     return sorted(orjson.dumps(item, option=option) for item in a) == sorted(
@@ -294,8 +296,6 @@ def _name_of(item: Tree) -> str:
 def _bounded(tree: Tree) -> Tree:
     if isinstance(tree, str):
         return tree if len(tree) <= _JSON_TEXT else tree[:_JSON_TEXT] + f"... ({len(tree):,} characters)"
-    if tree is None or isinstance(tree, bool | int | float):
-        return tree
     size = len(orjson.dumps(tree))
     return tree if size <= 2 * _JSON_TEXT else {"$cut": show(tree, _JSON_TEXT), "bytes": size}
 
@@ -312,7 +312,7 @@ def _same_words(a: Tree, b: Tree) -> Iterator[str]:
         plain = [key for key in equal if key not in _PARAMETERS]
         yield from plain[:5]
         if len(plain) > 5:
-            yield f"{len(plain) - 5} more fields"
+            yield f"{len(plain) - 5} more field{'s' if len(plain) > 6 else ''}"
         if len(plain) < len(equal):
             yield "parameters"
         if equal or len(differing) != 1:
