@@ -246,9 +246,7 @@ def test_outside_a_run_nothing_is_refused(program: Program) -> None:
 
     def beside() -> None:
         go.wait()
-        seen.extend(
-            [_text("there.txt"), len(agentloom.__name__), id(seen) > 0, Path("there.txt").exists()]
-        )
+        seen.extend([_text("there.txt"), len(agentloom.__name__), id(seen) > 0, Path("there.txt").exists()])
         done.set()
 
     thread = threading.Thread(target=beside)

@@ -127,9 +127,9 @@ def _report(screen: Screen, child: Child) -> int:
 
 def _safety(screen: Screen, facts: dict[str, Any]) -> None:
     """What was not done, and who saw to it."""
-    if facts["verdict"] != "diverged":
-        by = "the operating system" if facts["network"] == "os" else "Python alone"
-        screen.line(("dim", f"   0 model calls, 0 tools run, 0 files written, network refused by {by}"))
+    by = "the operating system" if facts["network"] == "os" else "Python alone"
+    done = "" if facts["verdict"] == "diverged" else "0 model calls, 0 tools run, 0 files written, "
+    screen.line(("dim", f"   {done}network refused by {by}"))
     reads: list[str] = facts["reads"]
     if reads:
         more = f" and {len(reads) - 3} more" if len(reads) > 3 else ""

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.cli.netns import leave_network
-from agentloom.errors import ControlFlow, TraceError
+from agentloom.errors import ControlFlow, TraceError, UnrecordedEffect
 from agentloom.format.journal import Journal
 from agentloom.format.values import decode
 from agentloom.replay.recording import Recording, facts_of
@@ -18,7 +18,6 @@ from agentloom.runtime.registry import TYPES
 
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
-    from agentloom.cli.script_exec import Ended
     from agentloom.cli.script_run import Program
 
 __all__ = ["replay"]
@@ -58,6 +57,7 @@ def _recording(data: bytes, name: str) -> Recording:
 
 def _replay_script(job: dict[str, Any], results: Results, recording: Recording, *, alone: bool) -> int:
     # Here and below: what only scripts need, an agent function is replayed sooner without.
+    from agentloom.cli.script_exec import Ended
     from agentloom.cli.script_facts import script_code
     from agentloom.cli.script_record import shown
     from agentloom.cli.script_run import ScriptRun
@@ -78,11 +78,14 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
     show = shown(to_stderr=bool(job.get("json")))
     run = ScriptRun(session, program, refusing, show, outer=None, strict=True)
 
+    def settled() -> bool:
+        return source.complete or source.finding is not None or source.unusable is not None
+
     def finish(ended: Ended) -> None:
         try:
             session.engine.finish(ended.status, run.output(ended))
-        except ControlFlow:
-            if source.finding is None and source.unusable is None:
+        except (ControlFlow, UnrecordedEffect):  # a verdict; or the guard stopped the script, as when recorded
+            if not settled():
                 raise
 
     run.at_exit(finish)
@@ -90,7 +93,9 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
         try:
             ended = run.execute()
         except ControlFlow:
-            if source.finding is None and source.unusable is None:
+            if isinstance(session.engine.failure, UnrecordedEffect):
+                finish(Ended(1, session.engine.failure))
+            elif not settled():
                 raise
         else:
             finish(ended)
