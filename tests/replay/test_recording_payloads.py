@@ -188,6 +188,7 @@ def test_a_trace_without_a_start_is_none(entries: list[dict[str, Any]]) -> None:
     with pytest.raises(FormatError) as caught:
         Recording.from_journal(journal)
     assert (caught.value.code, caught.value.line) == ("no-start", 1)
+    assert "does not begin with a start entry" in str(caught.value)
 
 
 def test_what_this_version_cannot_replay_names_its_entry() -> None:
@@ -276,6 +277,19 @@ def test_a_part_of_a_payload_that_is_gone_is_named() -> None:
     found = missing(lambda: made.request(made.calls[0]))
     assert "(payload piece, a part of asked)" in str(found)
     assert found.fields["blob"] == "piece"
+
+
+def test_a_journal_that_does_not_say_what_is_gone() -> None:
+    made = recording(request())
+    shelf: Any = made.journal
+
+    def gone(blob: str) -> Any:
+        raise PayloadMissing("erased")
+
+    shelf.tree = gone
+    found = missing(lambda: made.request(made.calls[0]))
+    assert "(payload asked)" in str(found)
+    assert found.fields["blob"] == "asked"
 
 
 def test_a_request_that_is_no_mapping_is_refused() -> None:
