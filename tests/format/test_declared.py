@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, Union
 
 import pydantic
+import pydantic.dataclasses
 import pytest
+from typing_extensions import TypeAliasType
 
 from agentloom.errors import ValueRefused
+from agentloom.format.declared import how_of, type_name
 from agentloom.format.values import Types
 
 
@@ -111,3 +116,105 @@ def test_a_reloaded_class_replaces_the_old_one() -> None:
     types.register(new)
     name = f"{new.__module__}:{new.__qualname__}"
     assert types.find(name, "dataclass") is new
+
+
+def reached(annotation: object) -> set[type]:
+    types = Types()
+    types.declare(annotation)
+    return {cls for cls in (Outer, Inner, Kind, Model, Pair, Box) if types.how(cls)}
+
+
+class Opaque:
+    kind: Kind
+
+
+class Failure(Exception):
+    inner: Inner
+
+
+class Marked(enum.Enum):
+    inner: Inner
+    A = 1
+
+
+class Recursive:
+    """As an alias of `type X = ...` that names itself."""
+
+    __value__: object
+
+
+class Settings(pydantic.BaseModel):
+    kind: ClassVar[Kind] = Kind.A
+    pair: Pair | None = None
+    _inner: Outer | None = None
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    kind: Kind
+
+
+def test_declaring_reaches_through_parameters_and_aliases() -> None:
+    assert reached(Callable[[Kind, list[Inner]], Pair]) == {Kind, Inner, Pair}
+    assert reached([Kind, (Pair,)]) == {Kind, Pair, Inner}
+    assert reached(TypeVar("T", Kind, int)) == {Kind}
+    assert reached(TypeAliasType("Alias", list[Pair])) == {Pair, Inner, Kind}
+    alias = Recursive()
+    alias.__value__ = dict[str, Recursive] | list[Kind]
+    again = Recursive()
+    again.__value__ = (again, alias)
+    assert reached(again) == {Kind}
+
+
+def test_declaring_reaches_no_fields_of_what_has_none() -> None:
+    assert reached(Opaque) == set()
+    assert reached(Failure) == set()
+    assert reached(Marked) == set()
+    assert reached(Settings) == {Pair, Inner, Kind}
+    settings = Types()
+    settings.declare(Settings)
+    assert settings.how(Outer) is None
+
+
+def test_fields_whose_types_cannot_be_evaluated_hide_no_others() -> None:
+    made = dataclasses.make_dataclass("made", [("a", Kind), ("b", "Nowhere"), ("c", "Outer"), ("d", list[Pair])])
+    assert reached(made) == {Kind, Pair, Inner}
+    bare = type("bare", (made,), {})
+    assert reached(bare) == set()
+
+
+@pytest.mark.parametrize(
+    ("cls", "how"),
+    [
+        (Kind, "enum"),
+        (enum.Flag, "enum"),
+        (Inner, "dataclass"),
+        (Checked, "dataclass"),
+        (Model, "model"),
+        (Pair, "namedtuple"),
+        (ValueError, "error"),
+        (Failure, "error"),
+        (KeyboardInterrupt, "error"),
+        (Opaque, None),
+        (tuple, None),
+        (type("Row", (tuple,), {}), None),
+        (type("Text", (str,), {}), None),
+        (type("Table", (dict,), {}), None),
+        (int, None),
+    ],
+    ids=str,
+)
+def test_how_a_type_is_written(cls: type, how: str | None) -> None:
+    assert how_of(cls) == how
+    types = Types()
+    types.declare(cls)
+    assert types.how(cls) == how
+    assert types.find(type_name(cls), how or "enum") is (cls if how else None)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_registered_is_named() -> None:
+    with pytest.raises(ValueRefused) as caught:
+        Types().register(Opaque)
+    assert (caught.value.path, caught.value.type_name) == ("register", f"{__name__}:Opaque")
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("make it one of these")
