@@ -16,6 +16,7 @@ from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types, type_name
 from agentloom.format.guards import is_list, slots_of
 from agentloom.format.limits import DEPTH
+from agentloom.format.scalars import pack_str
 
 __all__ = ["RECORDED_AS", "Decode", "Encode", "decode_error", "encode_error"]
 
@@ -38,7 +39,7 @@ _SLOTS: tuple[tuple[type[BaseException], tuple[str, ...]], ...] = (
 )
 
 
-def encode_error(encode: Encode, error: BaseException, path: Any, depth: int) -> Tree:
+def encode_error(encode: Encode, error: BaseException, _path: Any, depth: int) -> Tree:
     """The tree of an exception: type, arguments, attributes, text, cause. The traceback is not kept.
 
     Arguments and attributes that have no exact form (an open response) are left out and named in ``lost``; the
@@ -48,22 +49,22 @@ def encode_error(encode: Encode, error: BaseException, path: Any, depth: int) ->
     below = depth + 4
     args: list[Tree] = []
     for index, item in enumerate(error.args):
-        kept = _keep(encode, item, (path, f".args[{index}]"), below)
+        kept = _keep(encode, item, below)
         if kept is None and item is not None:
             lost.append(f"args[{index}]")
         args.append(kept)
     attrs: dict[str, Tree] = {}
     for name, item in _attributes(error).items():
-        kept = _keep(encode, item, (path, f".{name}"), below)
+        kept = _keep(encode, item, below)
         if kept is None and item is not None:
             lost.append(name)
         else:
             attrs[name] = kept
     body: dict[str, Tree] = {"type": type_name(type(error)), "args": args, "attrs": attrs}
-    body["message"] = encode(_message(error), path, below)
+    body["message"] = pack_str(_message(error))
     cause = None
     if error.__cause__ is not None:
-        cause = _keep(encode, error.__cause__, (path, ".__cause__"), depth + 2) if below < DEPTH else None
+        cause = _keep(encode, error.__cause__, depth + 2) if below < DEPTH else None
         if cause is None:  # it is part of itself, or too deep
             lost.append("__cause__")
         else:
@@ -75,9 +76,10 @@ def encode_error(encode: Encode, error: BaseException, path: Any, depth: int) ->
     return {"$error": body}
 
 
-def _keep(encode: Encode, item: object, path: Any, depth: int) -> Tree:
+def _keep(encode: Encode, item: object, depth: int) -> Tree:
+    """The tree of what an error holds, or None."""
     try:
-        return encode(item, path, depth)
+        return encode(item, None, depth)
     except ValueRefused:
         return None
 
@@ -131,8 +133,7 @@ def _find(name: str, types: Types) -> type[BaseException] | None:
     if found is None and module in sys.modules:
         found = sys.modules[module]
         for part in qualname.split("."):
-            holder = type if isinstance(found, type) else object
-            names = cast("Mapping[str, object]", holder.__getattribute__(found, "__dict__"))
+            names = cast("Mapping[str, object]", object.__getattribute__(found, "__dict__"))
             found = names.get(part)
             if not isinstance(found, type):
                 return None

@@ -124,7 +124,7 @@ def unpack_bytes(payload: Any) -> bytes:
     return base64.b64decode(payload.encode("ascii"), validate=True)
 
 
-def _pack_timezone(zone: tzinfo | None, moment: datetime | None) -> dict[str, Tree]:
+def _pack_timezone(zone: tzinfo | None) -> dict[str, Tree]:
     if zone is None:
         return {}
     if _is_of_pydantic(
@@ -132,7 +132,7 @@ def _pack_timezone(zone: tzinfo | None, moment: datetime | None) -> dict[str, Tr
     ):  # what it reads from "...Z" or "+02:00": an offset, and comes back as Python's own
         zone = timezone(cast("timedelta", zone.utcoffset(None)))
     if type(zone) is timezone:
-        offset = zone.utcoffset(moment)
+        offset = zone.utcoffset(None)
         fields: dict[str, Tree] = {"offset": _pack_timedelta_list(offset)}
         plain = timezone(offset)
         return fields if repr(plain) == repr(zone) else {**fields, "name": pack_str(str(zone))}
@@ -163,15 +163,15 @@ def _text(payload: Any) -> str:
     return payload if type(payload) is str else unpack_str(payload["$str"])
 
 
-def _pack_clock(text: str, zone: tzinfo | None, moment: datetime | None, fold: int) -> Tree:
-    fields = _pack_timezone(zone, moment)
+def _pack_clock(text: str, zone: tzinfo | None, fold: int) -> Tree:
+    fields = _pack_timezone(zone)
     if fold:
         fields["fold"] = fold
     return {"at": text, **fields} if fields else text
 
 
 def _pack_datetime(value: datetime) -> Tree:
-    return _pack_clock(value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, value, value.fold)
+    return _pack_clock(value.replace(tzinfo=None).isoformat(), value.tzinfo, value.fold)
 
 
 def _unpack_datetime(payload: Any) -> datetime:
@@ -184,7 +184,7 @@ def _unpack_datetime(payload: Any) -> datetime:
 
 
 def _pack_time(value: time) -> Tree:
-    return _pack_clock(value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, None, value.fold)
+    return _pack_clock(value.replace(tzinfo=None).isoformat(), value.tzinfo, value.fold)
 
 
 def _unpack_time(payload: Any) -> time:
