@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentloom.api.outputs import TypedAnswer
     from agentloom.api.retries import Retry, retrying
     from agentloom.api.templates import Template, render
-    from agentloom.api.trace import Trace, TraceCall
+    from agentloom.api.trace import Trace, TraceCall, trace_of
     from agentloom.api.workflow import State, Workflow, goto
     from agentloom.errors import DivergenceError, LoomError
     from agentloom.runtime.answers import Answer, StreamedAnswer
@@ -74,6 +74,7 @@ __all__ = [
     "sleep",
     "step",
     "tool",
+    "trace_of",
     "use_memory",
     "use_profiles",
     "uuid",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentloom import DivergenceError, Trace, agent, tool
+import agentloom
+from agentloom import DivergenceError, Trace, Workflow, agent, tool
 from agentloom.errors import IntegrityError, RunNotFound, TargetError
 from agentloom.store import MemoryStore, open_store
 
@@ -65,7 +69,7 @@ def test_a_saved_trace_is_the_same_trace(trace: Trace, tmp_path: Path, name: str
     trace.save(tmp_path / name)
     loaded = Trace.load(tmp_path / name)
     assert (loaded.run_id, loaded.head, loaded.output) == (trace.run_id, trace.head, trace.output)
-    with pytest.raises(TargetError, match="no agent was given"):
+    with pytest.raises(TargetError, match="does not know the agent that made it"):
         loaded.replay()
     assert loaded.replay(agent=support).verdict == "identical"
 
@@ -125,3 +129,93 @@ def test_verify_and_diff(trace: Trace) -> None:
 def test_what_is_no_agent_is_refused(trace: Trace, thing: object) -> None:
     with pytest.raises(TargetError, match="is not an agent"):
         trace.replay(agent=thing)
+
+
+# -- traces of runs that failed --------------------------------------------------------------------------------------
+
+
+@agentloom.agent
+async def failing(order: int) -> str:
+    """Fails after a call."""
+    raise KeyError(lookup(order)["total"])
+
+
+@agentloom.agent
+def failing_sync(order: int) -> str:
+    """The same, not awaited."""
+    raise LookupError(str(order))
+
+
+@pytest.mark.parametrize("kind", ["run", "arun", "sync", "workflow", "stream", "stream_sync"])
+def test_an_error_leads_to_the_trace_of_its_run(kind: str) -> None:
+    store = MemoryStore()
+    graph = Workflow("w").step("fail", agent=failing, args={"order": "{input}"})
+    starts: dict[str, Any] = {
+        "run": lambda: failing.run(1, store=store),
+        "arun": lambda: asyncio.run(failing.arun(1, store=store)),
+        "sync": lambda: failing_sync.run(1, store=store),
+        "workflow": lambda: graph.run(1, store=store),
+        "stream": lambda: asyncio.run(watched(graph, store)),
+        "stream_sync": lambda: list(graph.stream_sync(1, store=store)),
+    }
+    with pytest.raises(LookupError) as caught:
+        starts[kind]()
+    trace = agentloom.trace_of(caught.value)
+    assert trace.status == "failed"
+    assert trace.run_id == Trace.open("last", store).run_id
+    assert type(trace.error) is type(caught.value)
+    assert trace.replay().verdict == "identical"  # it knows its agent
+
+
+async def watched(graph: Workflow, store: MemoryStore) -> None:
+    stream = graph.stream(1, store=store)
+    assert stream.trace is None
+    try:
+        async for _ in stream:
+            pass
+    finally:
+        ended: Any = stream.trace
+        assert (ended.status, ended.replay().verdict) == ("failed", "identical")
+
+
+def test_an_error_raised_from_it_leads_there_too_and_any_other_says_so() -> None:
+    store = MemoryStore()
+    with pytest.raises(RuntimeError) as caught:  # noqa: PT012
+        try:
+            failing_sync.run(3, store=store)
+        except LookupError as error:
+            raise RuntimeError("the shop is closed") from error
+    assert agentloom.trace_of(caught.value).input["args"] == [3]
+    with pytest.raises(TargetError, match="ValueError was raised by no recorded run"):
+        agentloom.trace_of(ValueError("x"))
+
+
+def test_an_error_raised_by_two_runs_leads_to_the_last_and_is_recorded_as_it_was() -> None:
+    store = MemoryStore()
+    same = LookupError("always this one")
+
+    @agentloom.agent
+    def raises() -> None:
+        raise same
+
+    for number in range(2):
+        with pytest.raises(LookupError) as caught:
+            raises.run(store=store, tags={"number": str(number)})
+    trace = agentloom.trace_of(caught.value)
+    assert trace.tags == {"number": "1"}
+    assert not getattr(trace.error, "__notes__", [])
+    assert trace.replay().verdict == "identical"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert [type(note) for note in again.__notes__] == [str, str]
+
+
+@pytest.mark.parametrize("how", ["opened", "loaded"])
+def test_a_trace_that_does_not_know_its_agent_says_which_it_was(how: str, tmp_path: Path) -> None:
+    store = MemoryStore()
+    made = support.run(1, note="n", store=store)
+    made.save(tmp_path / "a.loom")
+    trace = Trace.open(made.run_id, store) if how == "opened" else Trace.load(tmp_path / "a.loom")
+    with pytest.raises(TargetError, match=rf"\(support, {__name__}:support\)\n.*replay\(agent=") as caught:
+        trace.replay()
+    assert f"agentloom replay FILE, or {made.run_id}" in str(caught.value)
+    assert trace.replay(agent=support).verdict == "identical"

@@ -179,6 +179,7 @@ def test_leaving_the_block_early_cancels_the_run_and_that_is_recorded() -> None:
                 if event.step == "b":  # type: ignore[union-attr]
                     break
             assert events.trace is None
+        assert getattr(events.trace, "status", None) == "cancelled"
         assert [told(event) async for event in events] == []
 
     asyncio.run(main())

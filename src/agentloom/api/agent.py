@@ -8,9 +8,8 @@ import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from agentloom.api.trace import Trace
+from agentloom.api.trace import RunNote, Trace
 from agentloom.errors import NotSupported
-from agentloom.format.failures import RECORDED_AS
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.loading import refuse_while_loading
@@ -64,7 +63,7 @@ class Agent(Generic[P, R]):
         guard: GuardPolicy | None = None,
         **kwargs: Any,
     ) -> Trace:
-        """Run to the end and return the trace. Raises what the agent raises; its trace is kept in the store.
+        """Run to the end and return the trace. Raises what the agent raises; ``trace_of(error)`` is its trace.
 
         ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``); ``guard`` the
         policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is running already, use ``arun``.
@@ -120,7 +119,7 @@ class Agent(Generic[P, R]):
         try:
             await record_async(recording, self.function)
         except BaseException as error:
-            _say_where(error, recording)
+            _say_where(error, recording, self.function)
             raise
         return recording.run_id
 
@@ -128,7 +127,7 @@ class Agent(Generic[P, R]):
         try:
             record_blocking(recording, self.function)
         except BaseException as error:
-            _say_where(error, recording)
+            _say_where(error, recording, self.function)
             raise
         return Trace.of_run(recording.run_id, recording.store, self.function)
 
@@ -147,8 +146,8 @@ def _store(store: StoreLike) -> Store:
     return store if isinstance(store, Store) else open_store(store)
 
 
-def _say_where(error: BaseException, recording: Recording) -> None:
-    error.add_note(f"{RECORDED_AS}{recording.run_id}: agentloom show {recording.run_id}")
+def _say_where(error: BaseException, recording: Recording, agent: AgentFunction) -> None:
+    error.add_note(RunNote.of(recording.run_id, recording.store, agent))
 
 
 def loop_is_running() -> bool:

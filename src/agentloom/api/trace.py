@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.errors import DivergenceError, TargetError
+from agentloom.format.failures import RECORDED_AS
 from agentloom.format.journal import Journal, Verdict, check
 from agentloom.format.values import decode
 from agentloom.runtime.agents import AgentFunction
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from agentloom.replay.recording import RecordedCall, Recording
     from agentloom.replay.report import Report
 
-__all__ = ["Trace", "TraceCall", "agent_function"]
+__all__ = ["RunNote", "Trace", "TraceCall", "agent_function", "run_of", "trace_of"]
 
 
 class TraceCall:
@@ -239,9 +240,11 @@ class Trace:
 
         chosen = agent_function(agent) if agent is not None else self._agent
         if chosen is None:
+            name, entry = self.journal.entries[0]["agent"], self.journal.entries[0]["entry"]
             raise TargetError(
-                f"trace {self.run_id} was loaded from a file, and no agent was given",
-                hint="trace.replay(agent=my_agent), or: agentloom replay FILE",
+                f"trace {self.run_id} was read from a file or a store, and does not know the agent that made it"
+                f" ({name}, {entry})",
+                hint=f"trace.replay(agent=...) with the agent or workflow; or: agentloom replay FILE, or {self.run_id}",
             )
         report = replay(self.journal, chosen)
         if check and report.verdict == "diverged":
@@ -257,6 +260,49 @@ class Trace:
         from agentloom.replay.diff import diff
 
         return diff(self.journal, other.journal)
+
+
+class RunNote(str):
+    """The note on an error that says which run it ended; it knows the run, for ``trace_of``. Copies are plain text."""
+
+    __slots__ = ("agent", "run", "store")
+
+    run: str
+    store: Store
+    agent: AgentFunction
+
+    @classmethod
+    def of(cls, run: str, store: Store, agent: AgentFunction) -> RunNote:
+        """The note for a run of ``agent`` in ``store``."""
+        note = cls(f"{RECORDED_AS}{run}: agentloom show {run}")
+        note.run, note.store, note.agent = run, store, agent
+        return note
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+def run_of(error: BaseException) -> RunNote | None:
+    """The note of the last run that ``error`` ended in this process."""
+    notes: list[object] = getattr(error, "__notes__", [])
+    return next((note for note in reversed(notes) if isinstance(note, RunNote)), None)
+
+
+def trace_of(error: BaseException) -> Trace:
+    """The trace of the run that raised ``error``, or its cause: what came out of ``run()``, ``arun()`` or a stream.
+    ``TargetError`` for any other error."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        note = run_of(found)
+        if note is not None:
+            return Trace.of_run(note.run, note.store, note.agent)
+        seen.add(id(found))
+        found = found.__cause__
+    raise TargetError(
+        f"{type(error).__name__} was raised by no recorded run of this process",
+        hint="give the error that run() or arun() raised; Trace.open() has the run that was recorded last",
+    )
 
 
 def agent_function(agent: object) -> AgentFunction:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from agentloom.api.agent import Agent, loop_is_running
-from agentloom.api.trace import Trace
+from agentloom.api.trace import RunNote, Trace, run_of
 from agentloom.api.workflow_events import Event, Finished, watched
 from agentloom.errors import NotSupported
 
@@ -21,7 +21,7 @@ class WorkflowStream:
 
     What the reader does between events changes nothing in the record. Leaving early cancels the run, and that is
     recorded: at the end of an ``async with`` block, by ``aclose``, or when nobody holds the stream any more. ``trace``
-    is the record once the run has ended well; of one that failed or was left, ``Trace.open()`` has it.
+    is the record once the run has ended, well or not.
     """
 
     def __init__(self, agent: Agent[..., Any], given: object, options: Mapping[str, Any]) -> None:
@@ -30,14 +30,19 @@ class WorkflowStream:
         self._options = options
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._run: asyncio.Task[Trace] | None = None
+        self._ended_badly: list[RunNote] = []
         self._over = False
 
     @property
     def trace(self) -> Trace | None:
-        """The record of the run; None before its end, and where it raised."""
+        """The record of the run, also of one that failed or was left; None before its end, and where nothing of it
+        could be recorded."""
         run = self._run
-        ended = run is not None and run.done() and not run.cancelled() and run.exception() is None
-        return run.result() if run is not None and ended else None
+        if run is None or not run.done():
+            return None
+        for note in self._ended_badly:
+            return Trace.of_run(note.run, note.store, note.agent)
+        return None if run.cancelled() or run.exception() is not None else run.result()
 
     def __aiter__(self) -> Self:
         return self
@@ -82,7 +87,9 @@ class WorkflowStream:
             events.put_nowait(None)
 
         with watched(events.put_nowait):
-            self._run = asyncio.get_running_loop().create_task(self._agent.arun(self._given, **self._options))
+            self._run = asyncio.get_running_loop().create_task(
+                _recorded(self._agent, self._given, self._options, self._ended_badly)
+            )
         self._run.add_done_callback(over)
 
     def __del__(self) -> None:
@@ -90,6 +97,18 @@ class WorkflowStream:
         run = self._run
         if run is not None and not run.done() and not run.get_loop().is_closed():
             run.get_loop().call_soon_threadsafe(run.cancel)
+
+
+async def _recorded(
+    agent: Agent[..., Any], given: object, options: Mapping[str, Any], ended_badly: list[RunNote]
+) -> Trace:
+    """Run it; ``ended_badly`` gets the note of a run that raised. It does not hold the stream, whose end cancels it."""
+    try:
+        return await agent.arun(given, **options)
+    except BaseException as error:
+        note = run_of(error)
+        ended_badly.extend([] if note is None else [note])
+        raise
 
 
 def in_steps(agent: Agent[..., Any], given: object, options: Mapping[str, Any]) -> Iterator[Event | Finished]:
