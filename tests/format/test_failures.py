@@ -12,6 +12,8 @@ import pytest
 
 from agentloom.errors import Diverged, RecordedError, StoreFailed, Suspend
 from agentloom.format.canonical import load
+from agentloom.format.failures import RECORDED_AS
+from agentloom.format.limits import DEPTH
 from agentloom.format.values import Types, decode, encode
 
 NONE = Types()
@@ -164,3 +166,152 @@ def test_the_text_of_an_error_is_plain_text_whatever_type_of_text_it_gives() -> 
     tree: Any = encode(Shouted(1), Types())
     assert tree["$error"]["message"] == "loud"
     assert type(tree["$error"]["message"]) is str
+
+
+class Shop:
+    class Closed(Exception):
+        pass
+
+
+Alias = Shop.Closed
+NotAnError = Shop
+
+
+def body_of(error: BaseException, types: Types = NONE) -> Any:
+    tree: Any = encode(error, types)
+    return tree["$error"]
+
+
+def deeper(levels: int) -> Any:
+    value: Any = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+def test_a_cause_that_was_suppressed_stays_suppressed() -> None:
+    error = ValueError("x")
+    error.__suppress_context__ = True
+    assert body_of(error)["from_none"] is True
+    found = round_trip(error)
+    assert found.__suppress_context__ is True
+    assert found.__cause__ is None
+    assert "from_none" not in body_of(ValueError("x"))
+    assert round_trip(ValueError("x")).__suppress_context__ is False
+    error.__cause__ = KeyError("k")
+    assert "from_none" not in body_of(error)
+    lost = ValueError("x")
+    lost.__cause__ = lost  # which suppresses the context, and cannot be kept
+    assert body_of(lost) == {**body_of(ValueError("x")), "lost": ["__cause__"], "from_none": True}
+
+
+def test_what_an_error_holds_may_be_as_deep_as_the_limit_leaves_room_for() -> None:
+    for make, lost in (
+        (lambda deep: ValueError(deep), "args[0]"),
+        (lambda deep: Http("x", deep), "response"),
+    ):
+        for outer in (0, 10):
+            room = DEPTH - 4 - outer
+            for levels, kept in ((room, True), (room + 1, False)):
+                tree: Any = make(deeper(levels))
+                for _ in range(outer):
+                    tree = [tree]
+                found = encode(tree, NONE)
+                for _ in range(outer):
+                    found = found[0]  # type: ignore[index, call-overload]
+                assert ("lost" in found["$error"]) is not kept  # type: ignore[index, call-overload, operator]
+                assert kept or found["$error"]["lost"] == [lost]  # type: ignore[index, call-overload]
+
+
+def test_a_chain_of_causes_is_kept_as_far_as_there_is_room() -> None:
+    first = error = ValueError(0)
+    for number in range(1, 150):
+        error.__cause__ = ValueError(number)
+        error = error.__cause__
+    body, count = body_of(first), 1
+    while "cause" in body:
+        body, count = body["cause"]["$error"], count + 1
+    assert body["lost"] == ["__cause__"]
+    assert count == DEPTH // 2 - 1
+    found = round_trip(first)
+    for number in range(count):
+        assert found.args == (number,)
+        found = found.__cause__
+    assert found is None
+
+
+def test_what_is_none_is_not_lost() -> None:
+    assert body_of(ValueError(None)) == {
+        "type": "builtins:ValueError",
+        "args": [None],
+        "attrs": {},
+        "message": "None",
+    }
+    error = Http("x", None)
+    assert body_of(error)["attrs"]["response"] is None
+    assert "lost" not in body_of(error)
+
+
+def test_builtin_slots_are_attributes() -> None:
+    assert body_of(ImportError("m", name="n", path="p"))["attrs"] == {"name": "n", "path": "p"}
+    assert body_of(AttributeError("m", name="n"))["attrs"] == {"name": "n"}
+    assert body_of(NameError("m", name="n"))["attrs"] == {"name": "n"}
+    assert body_of(OSError(2, "no", "f", None, "g"))["attrs"] == {
+        "errno": 2,
+        "strerror": "no",
+        "filename": "f",
+        "filename2": "g",
+    }
+    assert body_of(StopIteration(7))["attrs"] == {"value": 7}
+    assert body_of(SystemExit(3))["attrs"] == {"code": 3}
+    for error in (ImportError("m", name="n", path="p"), AttributeError("m", name="n")):
+        assert round_trip(error).name == "n"
+
+
+def test_arguments_alone_set_what_a_builtin_derives_from_them() -> None:
+    def made(name: str, *args: Any) -> Any:
+        return decode(
+            {"$error": {"type": f"builtins:{name}", "args": list(args), "attrs": {}, "message": ""}}, NONE
+        )
+
+    assert made("SystemExit", 3).code == 3
+    assert made("StopIteration", 4).value == 4
+    assert made("SyntaxError", "bad", {"$tuple": ["f.py", 1, 2, "x"]}).lineno == 1
+    assert made("UnicodeDecodeError", 1).args == (1,)  # not what its constructor takes
+
+
+def test_the_class_of_an_error_is_found_by_its_own_name_only() -> None:
+    body: Any = {"args": [1], "attrs": {}, "message": "m"}
+
+    def found(name: str) -> BaseException:
+        error = decode({"$error": {"type": name, **body}}, NONE)
+        assert isinstance(error, BaseException)
+        return error
+
+    assert type(found(f"{__name__}:Shop.Closed")) is Shop.Closed
+    for name in ("Alias", "Shop", "NotAnError.Closed", "Shop Closed", "Shop.Closed.x", "Shop.", "TABLE"):
+        error = found(f"{__name__}:{name}")
+        assert type(error) is RecordedError, name
+        assert error.args == (1,)
+        assert error.type_name == f"{__name__}:{name}"
+
+
+def test_notes_that_say_where_a_run_is_kept_are_no_part_of_an_error() -> None:
+    error = ValueError("x")
+    error.add_note(f"{RECORDED_AS}01hf")
+    assert body_of(error)["attrs"] == {}
+    error.add_note("mine")
+    assert body_of(error)["attrs"] == {"__notes__": ["mine"]}
+    assert error.__notes__ == [f"{RECORDED_AS}01hf", "mine"]
+    odd = ValueError("x")
+    odd.__notes__ = [1, "mine"]  # type: ignore[list-item]
+    assert body_of(odd)["attrs"] == {"__notes__": [1, "mine"]}
+
+
+def test_an_error_whose_text_fails_says_so() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    assert body_of(Mute(1))["message"] == "(no text: RuntimeError in __str__)"
+    assert body_of(ValueError("\ud800"))["message"] == {"$str": "7aCA"}
