@@ -75,7 +75,7 @@ class Maker:
             "env": self.put({"python": "3.11.7", "platform": "linux"}),
             "seed": 42,
             "input": self.put({"args": ["refund order 812"], "kwargs": {}}),
-            "policy": self.put({"durability": "process"}),
+            "policy": changes.get("policy") or self.put({"durability": "process"}),
             "nonce": self.blobs.put_nonce(self.nonce),
             "clock": {"start": START, "resolution": 1},
             "epoch": 1,

@@ -8,6 +8,7 @@ from typing import Any
 from agentloom.format.merkle import Tree as Merkle
 from agentloom.format.values import Tree
 from spec.vector_maker import (
+    START,
     Maker,
     Vector,
     edited,
@@ -45,6 +46,11 @@ def _whole() -> list[Vector]:
             "valid/history.loom", "a history that grows, is edited, compacted and grows again", _history()
         ),
         Vector("valid/failed.loom", "a run that failed", _failed()),
+        Vector(
+            "valid/guarded.loom",
+            "a run under a guard, with the environment variables that it read",
+            _guarded(),
+        ),
     ]
 
 
@@ -157,6 +163,17 @@ def _rule() -> bytes:
         )
         maker.outcome(f"root/agent#{n}", "ok")
     return maker.end().data
+
+
+def _guarded() -> bytes:
+    maker = Maker("guarded")
+    policy: Tree = {"guard": "virtual", "entropy": "5a" * 32, "durability": "process"}
+    clock: Tree = {"start": START, "resolution": 1, "monotonic": 7_000_000_000}
+    maker.start(policy=maker.put(policy), clock=clock)
+    first: Tree = {"LANG": "C.UTF-8", "DEBUG": None, "API_KEY": "[secret API_KEY]"}
+    maker.request("root/agent#0", "tool", "say", {"args": ["x"]}, vars=maker.put(first))
+    maker.outcome("root/agent#0", "ok")
+    return maker.end(vars=maker.put({"=": ["LANG", "API_KEY", "HOME"], "HOME": "/home/a"})).data
 
 
 def _history() -> bytes:

@@ -66,7 +66,8 @@ class Agent(Generic[P, R]):
         """Run to the end and return the trace. Raises what the agent raises; ``trace_of(error)`` is its trace.
 
         ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``); ``guard`` the
-        policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is running already, use ``arun``.
+        policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is
+        running already, use ``arun``.
         """
         self._refuse_inside(current())
         options = RunOptions(seed, tags or {}, conversation, guard)

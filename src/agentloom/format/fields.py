@@ -90,6 +90,8 @@ _BLOB_FIELDS = frozenset(
         "who",
         "default",
         "changes",
+        "secrets",
+        "vars",
     )
 )
 _STATUS = {"outcome": {"ok", "error", "cancelled", "closed"}, "end": {"completed", "failed", "cancelled"}}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
 from agentloom.format.journal import Entry, Journal
-from agentloom.format.values import Tree
+from agentloom.format.values import Tree, decode
 from agentloom.runtime.calls import Status
 from agentloom.runtime.changes import read_rule
 from agentloom.runtime.profiles import Profile, get
@@ -190,6 +190,17 @@ class Recording:
         policy = self.payload("policy")
         chosen = policy.get("guard") if isinstance(policy, dict) else None
         return chosen if isinstance(chosen, str) else "off"
+
+    def variables(self) -> dict[str, Tree]:
+        """The environment variables that the run read, by name (see ``vars`` of entries); None: not set."""
+        found: dict[str, Tree] = {}
+        for entry in self.journal.entries[1:]:
+            blob = entry.get("vars")
+            if isinstance(blob, str):
+                given = cast("dict[str, Tree]", decode(self.tree(blob, "the environment that the run read")))
+                for name, value in given.items():
+                    found.setdefault(name, value)
+        return found
 
     def output(self) -> Tree:
         """The output, or the error tree of a failed run."""

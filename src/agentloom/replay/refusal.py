@@ -14,7 +14,7 @@ from agentloom.replay.source import ReplaySource
 from agentloom.runtime.effects import READS, Effect
 from agentloom.runtime.session import Session
 
-__all__ = ["Refusing", "effect_finding"]
+__all__ = ["Refusing", "effect_finding", "environment_finding"]
 
 _MOST = 200
 _REFUSED = "agentloom.errors:UnrecordedEffect"
@@ -30,6 +30,12 @@ def effect_finding(effect: Effect, reason: str | None = None) -> Finding:
         )
     message = f"Refused: the code {effect.what}, {why}"
     return Finding("extra", CallRef("", "effect", effect.kind, None, effect.where), message, reason="effect")
+
+
+def environment_finding(what: str, where: str) -> Finding:
+    """The finding for a variable that the agent's own code reads now and did not read when recorded."""
+    message = f"The code reads {what}, which it did not read when recorded: its value is not in the trace."
+    return Finding("extra", CallRef("", "env", what, None, where), message, reason="effect")
 
 
 class Refusing:

@@ -14,9 +14,9 @@ from agentloom.format.journal import Journal
 from agentloom.format.values import Tree, decode
 from agentloom.replay.cause import Cause, CodeFacts, find_cause, parse_src
 from agentloom.replay.code import ModuleSource, code_changes
-from agentloom.replay.leaks import Leak
+from agentloom.replay.leaks import ALL_LEAKS, Leak, past_the_guard
 from agentloom.replay.recording import RecordedCall, Recording, facts_of
-from agentloom.replay.refusal import Refusing
+from agentloom.replay.refusal import Refusing, environment_finding
 from agentloom.replay.report import CallRef, Finding, Report, Verdict
 from agentloom.replay.search import earlier_holder, holds_placeholder
 from agentloom.replay.source import ReplaySource
@@ -24,7 +24,7 @@ from agentloom.replay.summaries import recorded_ref
 from agentloom.runtime.agents import AgentFunction, execute_blocking
 from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
-from agentloom.runtime.guard import Guard
+from agentloom.runtime.guard_start import guard_for_replay
 from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.ledger import NoLedger
@@ -72,7 +72,20 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
     """A session that replays ``recording``; ``root`` is the folder that places in the code are relative to."""
     nonce = recording.nonce if recording.nonce is not None else _NO_NONCE
     engine = Engine(NoLedger(), source, nonce=nonce, types=TYPES, places=Places(root))
-    guard = Guard.of_record(recording.payload("policy"))
+
+    def unknown(what: str, where: str) -> BaseException:
+        failure = source.refuse(environment_finding(what, where))
+        if engine.failure is None:
+            engine.failure = failure
+        return failure
+
+    guard = guard_for_replay(
+        recording.payload("policy"),
+        recording.start.get("clock"),
+        lambda: recording.payload("env"),
+        recording.variables,
+        unknown,
+    )
     return Session(
         engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed, guard=guard
     )
@@ -175,6 +188,8 @@ def _cause(source: ReplaySource, finding: Finding, facts: CodeFacts) -> Cause | 
     if site is None and finding.call is not None:
         site = parse_src(finding.call.src_recorded)
     cause = find_cause(recording.code_facts(), facts, items, site, earlier_holder(source, items))
+    if cause.leak is not None and recording.guard != "off":
+        cause = replace(cause, leak=past_the_guard(cause.leak))
     noted = _way_to_note(source, finding, cause)
     if cause.leak is not None and noted:
         cause = replace(
@@ -254,7 +269,23 @@ def _next(recording: Recording, finding: Finding, run: str) -> tuple[tuple[str, 
         )
     else:
         steps.append((f"agentloom show {run}", "the recorded calls"))
+    target = _target(recording) if finding.cls == "leak" else None
+    if target is not None:
+        steps.insert(0, (f"agentloom check {target}", ALL_LEAKS))
     return tuple(steps)
+
+
+def _target(recording: Recording) -> str | None:
+    """How a command names the program of the run: ``file.py``, ``file.py:agent`` or ``module:agent``."""
+    code = recording.payload("code")
+    entry = code.get("entry") if isinstance(code, dict) else None
+    if not isinstance(entry, dict):
+        return None
+    file, name, module = entry.get("file"), entry.get("qualname"), entry.get("module")
+    if entry.get("kind") == "script":
+        return file if isinstance(file, str) else None
+    where = file if isinstance(file, str) else module
+    return f"{where}:{name}" if isinstance(name, str) and "<" not in name else None
 
 
 def _harmless(recording: Recording, facts: CodeFacts) -> Iterator[str]:

@@ -12,20 +12,20 @@ from typing import cast
 from agentloom.errors import ValueRefused
 from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.redaction_names import is_secret_variable
 from agentloom.runtime.scope import require
 from agentloom.runtime.sendable import refuse_half_pairs
 
-__all__ = ["env_call", "now_call", "random_call", "uuid_call"]
+__all__ = ["env_call", "looks_secret", "now_call", "random_call", "uuid_call"]
 
 Prepared = tuple[CallSpec, Callable[[Call], object]]
 
-_SECRET_NAME = re.compile(
-    r"(^|[-_.])(|API|ACCESS|PRIVATE|SECRET|AUTH)(KEYS?|TOKEN|SECRETS?)($|[-_.])"
-    r"|(^|[-_.])(PASSWORD|PASSWD|PASS|PASSPHRASE|PWD|CREDENTIALS?|CREDS|AUTH|DSN|COOKIE|JWT)($|[-_.])"
-    r"|PASSWORD$",
-    re.IGNORECASE,
-)
 _SECRET_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether an environment variable is not to be written: by its name, or as an address with a password in it."""
+    return is_secret_variable(name) or _SECRET_URL.search(value) is not None
 
 
 def now_call() -> Prepared:
@@ -51,7 +51,7 @@ def env_call(name: str, default: str | None) -> Prepared:
     if not isinstance(cast("object", name), str):
         raise TypeError(f"env() takes the name of a variable, not {kind_of(name)}")
     refuse_half_pairs("env(name)", name)
-    if _SECRET_NAME.search(name):
+    if is_secret_variable(name):
         raise ValueRefused(
             f"env({name!r})",
             "str",

@@ -360,6 +360,11 @@ class Engine:
                 hint="start it with agentloom.sync.parallel(...), or in async code with asyncio.to_thread or gather",
             )
 
+    @property
+    def thread(self) -> int | None:
+        """The thread in which the run goes on."""
+        return self._thread
+
     def take(self) -> None:
         """From now on the run goes on in the calling thread, and in no other."""
         self._thread = threading.get_ident()

@@ -2,16 +2,36 @@
 
 A run under a guard sees no clock, no randomness and no environment but its own. What it sees follows from the start
 entry of its trace and from the recorded deliveries, so that a replay sees the same without anything being written down.
+Why it is built so: ``docs/adr/0014-guard.md``; what it covers: ``docs/guard.md``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import random
+import threading
 from collections.abc import Mapping
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agentloom.errors import ValueRefused
+from agentloom.runtime.scope import here
 
-__all__ = ["DEFAULT_POLICY", "OFF", "Guard", "GuardPolicy", "chosen_policy"]
+if TYPE_CHECKING:
+    from agentloom.runtime.guard_env import Environment
+    from agentloom.runtime.guard_zone import Zone
+    from agentloom.runtime.scope import Scope
+    from agentloom.runtime.session import Session
+
+__all__ = [
+    "DEFAULT_POLICY",
+    "ENTROPY_BYTES",
+    "OFF",
+    "Guard",
+    "GuardPolicy",
+    "acting",
+    "chosen_policy",
+    "policy_facts",
+]
 
 GuardPolicy = Literal["strict", "virtual", "off"]
 """``strict``: values are virtual, and effects of the agent's own code outside host calls are refused. ``virtual``: such
@@ -19,8 +39,10 @@ effects pass when recording and are listed. ``off``: nothing is virtual, and not
 
 DEFAULT_POLICY: GuardPolicy = "off"
 
-_POLICIES: tuple[str, ...] = get_args(GuardPolicy)
 ENTROPY_BYTES = 32
+_POLICIES: tuple[str, ...] = get_args(GuardPolicy)
+_TICK = 1_000
+"""Nanoseconds that reading a clock takes: virtual time never stands still, so a loop that waits for it ends."""
 
 
 def chosen_policy(*given: str | None) -> GuardPolicy:
@@ -36,25 +58,68 @@ def chosen_policy(*given: str | None) -> GuardPolicy:
     return DEFAULT_POLICY
 
 
+def policy_facts(policy: object) -> tuple[GuardPolicy, bytes | None]:
+    """Policy and entropy from the ``policy`` of a trace. Traces from before the guard are ``off``."""
+    recorded: Mapping[str, Any] = cast("dict[str, Any]", policy) if isinstance(policy, dict) else {}
+    entropy = recorded.get("entropy")
+    chosen = chosen_policy(str(recorded.get("guard", "off")))
+    return chosen, bytes.fromhex(entropy) if isinstance(entropy, str) else None
+
+
 class Guard:
     """``entropy``: 32 random bytes of the run, from which its identifiers and unseeded draws are made; None where
-    nothing is virtual. Written in the trace's policy."""
+    nothing is virtual. ``start`` is what the wall clock shows at virtual time 0 (nanoseconds since 1970), ``monotonic``
+    what the monotonic clocks show; ``zone`` the time zone where it is not this process's own.
+    """
 
-    __slots__ = ("entropy", "policy")
+    __slots__ = (
+        "_counts",
+        "_randoms",
+        "_shown",
+        "entropy",
+        "environment",
+        "last_stamp",
+        "monotonic",
+        "overlay",
+        "policy",
+        "start",
+        "states",
+        "suspended",
+        "zone",
+    )
 
-    def __init__(self, policy: GuardPolicy = "off", entropy: bytes | None = None) -> None:
+    def __init__(
+        self,
+        policy: GuardPolicy = "off",
+        entropy: bytes | None = None,
+        *,
+        start: int = 0,
+        monotonic: int = 0,
+        zone: Zone | None = None,
+        environment: Environment | None = None,
+    ) -> None:
         self.policy: GuardPolicy = policy
         self.entropy = entropy
+        self.start = start
+        self.monotonic = monotonic
+        self.zone = zone
+        self.environment = environment
+        self.suspended = 0
+        """How many imports are under way in the run: modules that are being loaded see the real world."""
+        self.overlay: dict[str, str | None] | None = None
+        """Variables that the run has set or deleted (None), once it has."""
+        self.last_stamp = 0
+        """The last time stamp that an identifier of the run holds."""
+        self.states: dict[tuple[str, str], object] = {}
+        """What modules keep for the whole process between the identifiers that they make, as this run left it."""
+        self._shown = 0
+        self._counts: dict[str, int] = {}
+        self._randoms: dict[str, random.Random] = {}
 
-    @classmethod
-    def of_record(cls, policy: object) -> Guard:
-        """The guard that a trace was recorded under, from its ``policy``. Traces from before the guard are ``off``."""
-        recorded: Mapping[str, Any] = cast("dict[str, Any]", policy) if isinstance(policy, dict) else {}
-        entropy = recorded.get("entropy")
-        return cls(
-            chosen_policy(recorded.get("guard", "off")),
-            bytes.fromhex(entropy) if isinstance(entropy, str) else None,
-        )
+    @property
+    def virtual(self) -> bool:
+        """Whether clocks, randomness and environment are the run's own."""
+        return self.policy != "off"
 
     def facts(self) -> dict[str, str]:
         """What the policy of the trace says of it."""
@@ -63,10 +128,67 @@ class Guard:
             facts["entropy"] = self.entropy.hex()
         return facts
 
+    def clock_facts(self) -> dict[str, int]:
+        """What the start entry says of the run's clocks at virtual time 0."""
+        return {"start": self.start} | ({"monotonic": self.monotonic} if self.virtual else {})
+
     @property
-    def virtual(self) -> bool:
-        """Whether clocks, randomness and environment are the run's own."""
-        return self.policy != "off"
+    def pending(self) -> dict[str, Any] | None:
+        """Reads of the environment that no entry holds yet; the next one that is written takes them."""
+        return self.environment.pending if self.environment is not None else None
+
+    # -- the clock ---------------------------------------------------------------------------------------------------
+
+    def elapsed(self, session: Session) -> int:
+        """Read the run's clock: nanoseconds since its start. Each reading takes a microsecond of it; a delivery brings
+        it to where that stands in the recording. In a thread that is not the run's it only looks."""
+        shown = self._shown + _TICK
+        vt = session.engine.vt
+        if vt > shown:  # noqa: PLR1730 - quicker than max()
+            shown = vt
+        if session.engine.thread in (None, threading.get_ident()):
+            self._shown = shown
+        return shown
+
+    def glance(self, session: Session) -> int:
+        """What ``elapsed`` would show, without taking time: for stamps whose number nobody can count on."""
+        return max(self._shown, session.engine.vt)
+
+    # -- randomness --------------------------------------------------------------------------------------------------
+
+    def draw(self, path: str, count: int) -> bytes:
+        """``count`` bytes that are the run's own: the next ones of ``path``. Never made from the seed, for two runs of
+        one seed must not make the same identifiers."""
+        number = self._counts[path] = self._counts.get(path, 0) + 1
+        material = b"agentloom bytes/1\n" + (self.entropy or b"") + number.to_bytes(8, "big") + path.encode()
+        return hashlib.shake_256(material).digest(count)
+
+    def fixed(self, what: str, count: int) -> bytes:
+        """``count`` bytes that stay the same through the run."""
+        return hashlib.shake_256(b"agentloom fixed/1\n" + (self.entropy or b"") + what.encode()).digest(count)
+
+    def generator(self, path: str, seed: int | None) -> random.Random:
+        """The generator behind the functions of ``random`` at ``path``; from the run's seed where it has one. Not that
+        of the ``random`` host call: a replay does not draw from that."""
+        generator = self._randoms.get(path)
+        if generator is None:
+            origin = (self.entropy or b"").hex() if seed is None else str(seed)
+            digest = hashlib.sha256(f"agentloom random module/1\n{origin}\n{path}".encode()).digest()
+            generator = self._randoms[path] = random.Random(int.from_bytes(digest, "big"))
+        return generator
 
 
 OFF = Guard()
+
+
+def acting(scope: Scope | None = None) -> Session | None:
+    """The session whose guard makes values virtual for the running code, or None: outside a run, under ``off``, after
+    the run, and while modules are being loaded."""
+    found = here() if scope is None else scope
+    if found is None:
+        return None
+    session = found.session
+    guard = session.guard
+    if guard.policy == "off" or guard.suspended or session.over:
+        return None
+    return session

@@ -14,6 +14,7 @@ import time
 
 from agentloom.format.values import Tree
 from agentloom.runtime.agents import AgentFunction
+from agentloom.runtime.guard_zone import zone_facts
 
 __all__ = ["code_identity", "environment", "own_modules"]
 
@@ -182,7 +183,7 @@ def _packages() -> tuple[str, ...]:
 
 
 def environment() -> dict[str, Tree]:
-    """Interpreter, platform, hash seed, time zone and locale, and the variables named in ``AGENTLOOM_RECORD_ENV``."""
+    """Interpreter, platform, hash seed, time zone (``zone``: its IANA name, seconds east of UTC) and locale, and the variables named in ``AGENTLOOM_RECORD_ENV``."""
     allowed = [name for name in os.environ.get("AGENTLOOM_RECORD_ENV", "").split(",") if name]
     return {
         "python": platform.python_version(),
@@ -191,6 +192,7 @@ def environment() -> dict[str, Tree]:
         "machine": platform.machine(),
         "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
         "time_zone": list(time.tzname),
+        "zone": {**zone_facts(time.time())},
         "locale": locale.setlocale(locale.LC_CTYPE),
         "variables": {name: os.environ[name] for name in allowed if name in os.environ},
     }

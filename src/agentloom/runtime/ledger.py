@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol, cast
 
-from agentloom.format.blobs import BlobWriter
+from agentloom.format.blobs import BlobWriter, Suspect
+from agentloom.format.captures import Grown
 from agentloom.format.journal import JournalWriter
-from agentloom.format.values import Tree
+from agentloom.format.values import Tree, encode
 from agentloom.runtime.calls import Call, Status
+from agentloom.runtime.redaction import Redactor
+from agentloom.runtime.redaction_streams import Joined
 from agentloom.runtime.source import StateEntry
 
 __all__ = ["Ledger", "NoLedger", "TraceLedger"]
+
+_NOTHING_GROWN: Mapping[str, Grown] = {}
 
 
 class Ledger(Protocol):
@@ -50,12 +55,19 @@ class TraceLedger:
         append: Callable[[bytes], None],
         entropy: Callable[[int], bytes],
         clock: Callable[[], int] = time.time_ns,
+        reads: dict[str, Any] | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
+        """``reads`` is filled elsewhere with the environment variables that the run reads: each entry takes what is
+        there when it is written."""
         self._append = append
-        self._blobs = BlobWriter(entropy)
+        self._reads = reads
+        self._redactor = redactor
+        self._blobs = BlobWriter(entropy, None if redactor is None else redactor.gate)
         self._journal = JournalWriter()
         self._clock = clock
         self._chunks: dict[str, tuple[Call, list[Tree], list[Tree]]] = {}
+        self._streams: dict[str, Joined] = {}
 
     @property
     def head(self) -> str:
@@ -70,8 +82,10 @@ class TraceLedger:
     def start(self, facts: Mapping[str, Tree], payloads: Mapping[str, Tree], nonce: bytes) -> None:
         fields: dict[str, Tree] = dict(facts)
         for name, tree in payloads.items():
-            fields[name] = self._blobs.put(tree)
+            fields[name] = self._put(tree)
         fields["nonce"] = self._blobs.put_nonce(nonce)
+        if self._redactor is not None and self._redactor.fresh:
+            fields["secrets"] = self._sure(self._redactor.untold())
         # The start entry comes before its payloads, so that the first line of a file says what the file is.
         line = self._journal.entry("start", fields, at=self._clock())
         pending = self._blobs.take()
@@ -82,17 +96,22 @@ class TraceLedger:
         if self._chunks:
             self._settle()
         spec = call.spec
+        kept = call.kept
+        if kept is None:
+            req = self._blobs.put(call.tree, series=spec.series, grown=call.grown, encoded=True)
+        else:
+            req = self._sure(kept.tree, series=spec.series, grown=kept.grown)
         fields: dict[str, Tree] = {
             "call": call.id,
             "type": spec.type,
-            "name": spec.name,
+            "name": spec.name if kept is None else kept.name,
             "key": call.key,
             "profile": call.profile,
-            "req": self._blobs.put(call.tree, series=spec.series, grown=call.grown, encoded=True),
+            "req": req,
             "src": call.src,
         }
         if call.rule is not None:
-            fields["rule"] = self._blobs.put(call.rule.rule)
+            fields["rule"] = self._put(call.rule.rule)
         if call.parent is not None:
             fields["parent"] = call.parent
         if spec.effect is not None:
@@ -121,9 +140,9 @@ class TraceLedger:
         fields["vt"] = vt
         fields["status"] = status
         if status == "error":
-            fields["err"] = self._blobs.put(tree, encoded=True)
+            fields["err"] = self._put(tree, encoded=True)
         elif status == "ok":
-            fields["val"] = self._blobs.put(tree, encoded=True)
+            fields["val"] = self._put(tree, encoded=True)
         if usage:
             fields["usage"] = dict(usage)
         if dur is not None:
@@ -149,7 +168,7 @@ class TraceLedger:
             "call": entry.call,
             "name": entry.name,
             "key": entry.key,
-            "val": self._blobs.put(entry.tree),
+            "val": self._put(entry.tree),
             "reads": list(entry.reads),
             "src": entry.src,
         }
@@ -168,14 +187,14 @@ class TraceLedger:
         if why is not None:
             fields["why"] = why
         if tree is not None:
-            fields["val"] = self._blobs.put(tree)
+            fields["val"] = self._put(tree)
         self._emit(kind, fields)
 
     def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:
         if self._chunks:
             self._settle()
         name = "err" if status == "failed" else "val"
-        self._emit("end", {"status": status, name: self._blobs.put(tree), "totals": dict(totals)})
+        self._emit("end", {"status": status, name: self._put(tree), "totals": dict(totals)})
 
     def release(self) -> None:
         """Nothing more will be written: let go of what was said before at once (see ``Engine.release``)."""
@@ -186,9 +205,42 @@ class TraceLedger:
         before the first entry that names it."""
         held, self._chunks = self._chunks, {}
         for call, items, values in held.values():
-            self._emit("chunks", {"call": call.id, "items": items, "val": self._blobs.put(values)})
+            if self._redactor is not None:
+                values = self._joined(call).redacted(values, final=call.ended)
+            self._emit("chunks", {"call": call.id, "items": items, "val": self._put(values)})
+
+    def _joined(self, call: Call) -> Joined:
+        """What the stream of a call said so far, as far as a secret may have begun in it."""
+        found = self._streams.get(call.id)
+        if found is None:
+            found = self._streams[call.id] = Joined(cast(Redactor, self._redactor))
+        return found
+
+    # -- secrets -------------------------------------------------------------------------------------------------
+
+    def _put(self, tree: Tree, *, encoded: bool = False) -> str:
+        """The blob of a payload that is no request, with placeholders for the secrets in it."""
+        try:
+            return self._blobs.put(tree, encoded=encoded)
+        except Suspect:
+            return self._sure(cast(Redactor, self._redactor).tree(tree))
+
+    def _sure(
+        self, tree: Tree, *, series: str | None = None, grown: Mapping[str, Grown] = _NOTHING_GROWN
+    ) -> str:
+        """The blob of a payload that was looked at closely: what the gate suspects in it still is no secret."""
+        self._blobs.gate = None
+        try:
+            return self._blobs.put(tree, series=series, grown=grown, encoded=True)
+        finally:
+            self._blobs.gate = None if self._redactor is None else self._redactor.gate
 
     def _emit(self, kind: str, fields: Mapping[str, Tree]) -> None:
+        if self._reads:
+            fields = {**fields, "vars": self._put(encode(self._reads))}
+            self._reads.clear()
+        if self._redactor is not None and self._redactor.fresh:
+            fields = {**fields, "secrets": self._sure(self._redactor.untold())}
         pending = self._blobs.take()
         if pending:
             self._journal.skip(len(pending))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["Places", "place_of"]
+__all__ = ["Places", "is_library", "place_of"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple(
@@ -46,7 +46,7 @@ def _is_own(names: dict[str, Any]) -> bool:
     return found and type(file) is str and file.startswith(_PACKAGE) and file not in {at for at, _ in _EDGES}
 
 
-def _is_library(filename: str) -> bool:
+def is_library(filename: str) -> bool:
     """Whether a file is not the agent's own: agentloom, an installed package, the standard library, built-in code."""
     return filename.startswith((_PACKAGE, *_LIBRARIES, "<frozen", "<string>"))
 
@@ -73,7 +73,7 @@ class Places:
         except KeyError:
             filename = code.co_filename
             name: str | None = None
-            if not _is_library(filename):
+            if not is_library(filename):
                 inside = filename.startswith(self.root + os.sep)
                 name = os.path.relpath(filename, self.root) if inside else os.path.basename(filename)
                 name = name.replace(os.sep, "/")

@@ -16,8 +16,9 @@ from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
 from agentloom.runtime.caches import warm_caches
 from agentloom.runtime.engine import Engine
-from agentloom.runtime.guard import ENTROPY_BYTES, Guard, chosen_policy
+from agentloom.runtime.guard import Guard, chosen_policy
 from agentloom.runtime.guard_effects import tell_unrecorded, watch_run
+from agentloom.runtime.guard_start import guard_for_recording
 from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
@@ -31,6 +32,7 @@ from agentloom.store.base import Appender, Store
 __all__ = ["Recording", "RunOptions", "begin", "record_async", "record_blocking"]
 
 
+_urandom = os.urandom  # in the run's own context there is another one
 _POOL_BYTES = 1024  # 64 salts
 
 
@@ -96,12 +98,13 @@ def begin(
     ``clock`` gives the nanoseconds behind virtual time (a simulation has its own)."""
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
     _check(options)
-    guard = _guard_for(agent, options)
+    policy = chosen_policy(options.guard, agent.guard)
     identity = dict(code) if code is not None else code_identity(agent)
     for sentence in warm_caches(cast("dict[str, Tree]", identity["modules"])):
         warnings.warn(sentence, RuntimeWarning, stacklevel=4)
     run_id = runids.new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
     nonce = os.urandom(32)
+    guard = guard_for_recording(policy)
     payloads: dict[str, Tree] = {
         "code": identity,
         "env": cast(Tree, environment()),
@@ -114,7 +117,7 @@ def begin(
         payloads["conversation"] = encode(options.conversation, TYPES)
     with held_back():
         appender = store.create(run_id)
-        ledger = TraceLedger(appender.append, _pooled(os.urandom))
+        ledger = TraceLedger(appender.append, _pooled(_urandom), reads=guard.pending)
         source = LiveSource(outer, clock)
         engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
@@ -122,17 +125,11 @@ def begin(
             guard_process()
             watch_run(session)
         try:
-            ledger.start(_facts(agent, run_id, options), payloads, nonce)
+            ledger.start(_facts(agent, run_id, options, guard), payloads, nonce)
         except BaseException:
             appender.close()
             raise
         return Recording(session, ledger, store, appender, arguments)
-
-
-def _guard_for(agent: AgentFunction, options: RunOptions) -> Guard:
-    """The run's own choice, else the agent's, else the default; with fresh entropy where values are virtual."""
-    policy = chosen_policy(options.guard, agent.guard)
-    return Guard(policy, None if policy == "off" else os.urandom(ENTROPY_BYTES))
 
 
 def _pooled(source: Callable[[int], bytes]) -> Callable[[int], bytes]:
@@ -169,7 +166,7 @@ def _check(options: RunOptions) -> None:
             raise ValueRefused(path, type(value).__name__, "labels are texts", hint="give str(...) of it")
 
 
-def _facts(agent: AgentFunction, run_id: str, options: RunOptions) -> dict[str, Tree]:
+def _facts(agent: AgentFunction, run_id: str, options: RunOptions, guard: Guard) -> dict[str, Tree]:
     resolution = int(time.get_clock_info("monotonic").resolution * 1e9) or 1
     return {
         "format": "loom",
@@ -181,7 +178,7 @@ def _facts(agent: AgentFunction, run_id: str, options: RunOptions) -> dict[str, 
         "agent": agent.name,
         "entry": f"{agent.module}:{agent.qualname}",
         "seed": options.seed,
-        "clock": {"start": time.time_ns(), "resolution": resolution},
+        "clock": {**guard.clock_facts(), "resolution": resolution},
         "epoch": 1,
     }
 

@@ -22,11 +22,32 @@ from agentloom.runtime.work import Work, mark
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
 
-__all__ = ["Attempts", "Scope", "current", "enter_task", "entered", "outside", "require", "run_outside"]
+__all__ = [
+    "Attempts",
+    "Scope",
+    "current",
+    "enter_task",
+    "entered",
+    "here",
+    "outside",
+    "require",
+    "run_outside",
+    "set_variables",
+]
 
 T = TypeVar("T")
 
 _scope: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("agentloom.scope", default=None)
+
+_overlay: contextvars.ContextVar[dict[str, str | None] | None] = contextvars.ContextVar(
+    "agentloom.overlay", default=None
+)
+
+here = _scope.get
+"""The scope that the running context holds, over or not. What ``current`` asks first, for those who must be quick."""
+
+set_variables = _overlay.get
+"""In host work: the environment variables that the run had set or deleted (None) when it asked for the work."""
 
 _HOST_WORK = Work("host call")
 
@@ -169,11 +190,20 @@ def run_outside(work: Callable[[], T]) -> T:
 
 
 def _leave() -> None:
+    _carry()
     _scope.set(None)
     mark(_HOST_WORK)
 
 
+def _carry() -> None:
+    """Let host work see the environment variables that the run has set."""
+    scope = _scope.get()
+    if scope is not None and scope.session.guard.overlay is not None:
+        _overlay.set(scope.session.guard.overlay)
+
+
 def _left(work: Callable[[], T]) -> T:
+    _carry()
     _scope.set(None)
     mark(_HOST_WORK)
     return work()

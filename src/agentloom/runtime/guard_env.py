@@ -1,0 +1,211 @@
+"""The environment in a run: what it reads is recorded when it is first read, and served on replay by name.
+
+A run reads a snapshot of its beginning, and writes to an overlay of its own. Variables whose names look like
+credentials, and addresses with a password in them, are never written: the trace holds a placeholder, and so a replay
+sees one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
+
+from agentloom.runtime.ambient import looks_secret
+from agentloom.runtime.finding import STANDS_IN
+from agentloom.runtime.guard import acting
+from agentloom.runtime.scope import here, set_variables
+
+if TYPE_CHECKING:
+    from agentloom.runtime.places import Places
+    from agentloom.runtime.session import Session
+
+__all__ = ["LISTED", "Environment", "Recorded", "Snapshot", "install"]
+
+LISTED = "="
+"""Under this name, which no variable can have, the trace keeps the names of all variables, where all were listed."""
+
+_HOME = os.path.join(os.path.dirname(os.__file__), "")
+_PASSED = (f"{_HOME}os.py", f"{_HOME}_collections_abc.py", "<frozen os>", "<frozen _collections_abc>")
+
+
+def placeholder(name: str) -> str:
+    """What stands in a trace for the value of a variable that is not to be written."""
+    return f"[secret {name}]"
+
+
+class Snapshot:
+    """The environment of a run that is being recorded. ``pending`` are reads that no entry holds yet."""
+
+    def __init__(self) -> None:
+        self._values = dict(os.environ)
+        self._read: set[str] = set()
+        self.pending: dict[str, Any] = {}
+
+    def get(self, name: str, _: Callable[[], str | None]) -> str | None:
+        """The value, or None where it is not set."""
+        value = self._values.get(name)
+        if name not in self._read:
+            self._read.add(name)
+            self.pending[name] = (
+                placeholder(name) if value is not None and looks_secret(name, value) else value
+            )
+        return value
+
+    def names(self, _: Callable[[], str | None]) -> list[str]:
+        """The names of all variables that are set."""
+        if LISTED not in self._read:
+            self._read.add(LISTED)
+            self.pending[LISTED] = list(self._values)
+        return list(self._values)
+
+
+class Recorded:
+    """The environment of a replay. ``unknown`` is told of a variable that the agent's own code reads and the recording
+    did not, with its place; what it returns is raised."""
+
+    def __init__(self, values: Mapping[str, Any], unknown: Callable[[str, str], BaseException]) -> None:
+        self._values = values
+        self._unknown = unknown
+        self.pending: dict[str, Any] | None = None
+
+    def get(self, name: str, place: Callable[[], str | None]) -> str | None:
+        """The recorded value; None where it was not set, or where a library asks for what nobody asked for then."""
+        if name in self._values:
+            return cast("str | None", self._values[name])
+        if LISTED not in self._values or name in self._values[LISTED]:
+            self._refuse(f"the environment variable {name}", place)
+        return None
+
+    def names(self, place: Callable[[], str | None]) -> list[str]:
+        """The names that were set; none where a library lists what nobody listed then."""
+        if LISTED not in self._values:
+            self._refuse("all environment variables", place)
+        return list(self._values.get(LISTED, ()))
+
+    def _refuse(self, what: str, place: Callable[[], str | None]) -> None:
+        own = place()
+        if own is not None:
+            raise self._unknown(what, own)
+
+
+Environment = Snapshot | Recorded
+
+
+# -- os.environ --------------------------------------------------------------------------------------------------------
+
+_Environ: Any = type(os.environ)
+_real: dict[str, Any] = {
+    name: getattr(_Environ, name)
+    for name in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
+}
+
+
+def _session(mapping: object) -> Session | None:
+    """The run that ``mapping`` is read or written in, where it is the process's environment."""
+    if here() is None or not (mapping is os.environ or mapping is getattr(os, "environb", None)):
+        return None
+    session = acting()
+    return session if session is not None and session.guard.environment is not None else None
+
+
+def _place(places: Places) -> Callable[[], str | None]:
+    def find() -> str | None:
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and (
+            frame.f_code.co_filename in STANDS_IN or frame.f_code.co_filename in _PASSED
+        ):
+            frame = frame.f_back
+        name = places.name(frame.f_code) if frame is not None else None
+        return None if frame is None or name is None else f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+
+    return find
+
+
+def _name(mapping: Any, key: Any) -> str:
+    return os.fsdecode(mapping.encodekey(key))
+
+
+def _value(mapping: Any, value: str) -> Any:
+    """A value in the form that this mapping gives: ``environb`` gives bytes."""
+    return value if mapping is os.environ else os.fsencode(value)
+
+
+def _getitem(self: Any, key: Any) -> Any:
+    session = _session(self)
+    if session is None:
+        changed = set_variables() if here() is None else None
+        if changed is None or (name := _name(self, key)) not in changed:
+            return _real["__getitem__"](self, key)
+        found = changed[name]
+    else:
+        guard, name = session.guard, _name(self, key)
+        if guard.overlay is not None and name in guard.overlay:
+            found = guard.overlay[name]
+        else:
+            found = cast(Environment, guard.environment).get(name, _place(session.engine.places))
+    if found is None:
+        raise KeyError(key) from None
+    return _value(self, found)
+
+
+def _all_names(session: Session) -> list[str]:
+    guard = session.guard
+    names = dict.fromkeys(cast(Environment, guard.environment).names(_place(session.engine.places)))
+    for name, value in (guard.overlay or {}).items():
+        if value is None:
+            names.pop(name, None)
+        else:
+            names[name] = None
+    return list(names)
+
+
+def _iter(self: Any) -> Iterator[Any]:
+    session = _session(self)
+    if session is None:
+        return cast("Iterator[Any]", _real["__iter__"](self))
+    return iter([_value(self, name) for name in _all_names(session)])
+
+
+def _len(self: Any) -> int:
+    session = _session(self)
+    return cast(int, _real["__len__"](self)) if session is None else len(_all_names(session))
+
+
+def _setitem(self: Any, key: Any, value: Any) -> None:
+    session = _session(self)
+    if session is None or _write(session, _name(self, key), os.fsdecode(self.encodevalue(value))):
+        _real["__setitem__"](self, key, value)
+
+
+def _delitem(self: Any, key: Any) -> None:
+    session = _session(self)
+    if session is None:
+        _real["__delitem__"](self, key)
+        return
+    _getitem(self, key)  # KeyError where it is not set
+    if _write(session, _name(self, key), None) and self.encodekey(key) in self._data:
+        _real["__delitem__"](self, key)
+
+
+def _write(session: Session, name: str, value: str | None) -> bool:
+    """Write to the overlay. True where the process's own environment is written too: while a run under ``virtual`` is
+    recorded, so that the processes which its tools start find what the program has set."""
+    guard = session.guard
+    if guard.overlay is None:
+        guard.overlay = {}
+    guard.overlay[name] = value
+    return guard.policy == "virtual" and isinstance(guard.environment, Snapshot)
+
+
+def install() -> None:
+    """Replace how ``os.environ`` and ``os.environb`` are read and written; ``os.getenv`` and ``get`` ask them."""
+    STANDS_IN.add(_getitem.__code__.co_filename)
+    made = {
+        "__getitem__": _getitem, "__setitem__": _setitem, "__delitem__": _delitem, "__iter__": _iter, "__len__": _len,
+    }  # fmt: skip
+    for name, function in made.items():
+        function.__name__, function.__qualname__ = name, _real[name].__qualname__
+        setattr(_Environ, name, function)

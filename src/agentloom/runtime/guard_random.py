@@ -1,0 +1,103 @@
+"""Virtual randomness: ``random``, ``secrets``, ``os.urandom`` and generators without a seed, inside a run.
+
+The functions of ``random`` act on a generator of the run, one for each path, seeded by the run's seed. Bytes from the
+system come from the run's entropy, and never from the seed: two runs of one seed must not make the same keys and ids.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import random
+import sys
+from collections.abc import Callable
+from typing import Any, cast
+
+from agentloom.runtime.guard import acting
+from agentloom.runtime.guard_names import NAMES, stand_in
+from agentloom.runtime.scope import Scope, here
+
+__all__ = ["draw", "install"]
+
+_urandom = os.urandom
+_getrandom: Callable[..., bytes] | None = getattr(os, "getrandom", None)
+_seed = random.Random.seed
+
+
+def draw(count: int) -> bytes | None:
+    """``count`` bytes of the run's own, or None where none are to be had."""
+    session = acting()
+    if session is None or count < 0:
+        return None
+    return session.guard.draw(cast(Scope, here()).path, count)
+
+
+def _bytes(real: Callable[..., bytes]) -> Callable[..., bytes]:
+    def urandom(_: object, size: Any, /, *flags: Any) -> bytes:
+        if here() is None:
+            return real(size, *flags)
+        made = draw(operator.index(size)) if hasattr(size, "__index__") else None
+        return real(size, *flags) if made is None else made
+
+    return urandom
+
+
+def _function(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def function(_: object, *args: Any, **kwargs: Any) -> Any:
+        session = acting() if here() is not None else None
+        if session is None:
+            return real(*args, **kwargs)
+        generator = session.guard.generator(cast(Scope, here()).path, session.seed)
+        return getattr(generator, name)(*args, **kwargs)
+
+    return function
+
+
+def _seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
+    """``Random.seed``: a generator without a seed takes one of the run's own."""
+    if a is None and here() is not None:
+        made = draw(32)
+        if made is not None:
+            a = int.from_bytes(made, "big")
+    _seed(self, a, version)
+
+
+def install() -> None:
+    """Replace the sources of randomness."""
+    NAMES.put(os, "urandom", stand_in(os, _urandom, _bytes(_urandom)), _urandom)
+    for name in ("posix", "nt"):
+        if name in sys.modules:
+            cast(Any, sys.modules[name]).urandom = os.urandom
+    if _getrandom is not None:
+        NAMES.put(os, "getrandom", stand_in(os, _getrandom, _bytes(_getrandom)), _getrandom)
+        cast(Any, sys.modules["posix"]).getrandom = os.getrandom
+    cast(Any, random)._urandom = os.urandom
+    inner = cast(Any, random)._inst
+    for name, value in list(vars(random).items()):
+        if getattr(value, "__self__", None) is inner and not name.startswith("_"):
+            NAMES.put(random, name, stand_in(random, value, _function(name, value)), value)
+    _seeded.__name__, _seeded.__qualname__, _seeded.__doc__ = (
+        _seed.__name__,
+        _seed.__qualname__,
+        _seed.__doc__,
+    )
+    cast(Any, random.Random).seed = _seeded
+    _tempfile()
+
+
+def _tempfile() -> None:
+    """Names of temporary files: from one generator of the process, made at its first use."""
+    import tempfile
+
+    names: Any = cast(Any, tempfile)._RandomNameSequence
+    following = names.__next__
+
+    def __next__(self: Any) -> str:  # noqa: N807 - the name is Python's
+        made = draw(8)
+        return (
+            cast(str, following(self))
+            if made is None
+            else "".join(self.characters[byte % 36] for byte in made)
+        )
+
+    names.__next__ = __next__

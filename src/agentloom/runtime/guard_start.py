@@ -1,0 +1,60 @@
+"""The guard of a run that begins: fresh for a recording, from the trace for a replay."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from agentloom.format.values import Tree
+from agentloom.runtime.guard import ENTROPY_BYTES, OFF, Guard, GuardPolicy, policy_facts
+
+__all__ = ["guard_for_recording", "guard_for_replay"]
+
+_urandom, _time_ns, _monotonic_ns = os.urandom, time.time_ns, time.monotonic_ns
+
+
+def guard_for_recording(policy: GuardPolicy) -> Guard:
+    """A guard that begins now, with fresh entropy. Puts the guard in place in this process."""
+    start = _time_ns()
+    if policy == "off":
+        return Guard(start=start)
+    from agentloom.runtime.guard_env import Snapshot
+    from agentloom.runtime.guard_install import install
+
+    install()
+    return Guard(
+        policy, _urandom(ENTROPY_BYTES), start=start, monotonic=_monotonic_ns(), environment=Snapshot()
+    )
+
+
+def guard_for_replay(
+    policy: Tree,
+    clock: Tree,
+    env: Callable[[], Tree],
+    variables: Callable[[], Mapping[str, Any]],
+    unknown: Callable[[str, str], BaseException],
+) -> Guard:
+    """The guard under which a run was recorded, from what its trace says: ``policy``, the ``clock`` of the start entry,
+    ``env``, and the ``variables`` that it read. ``unknown`` is told of a variable that was not read then (what, where).
+    """
+    chosen, entropy = policy_facts(policy)
+    if chosen == "off":
+        return OFF
+    from agentloom.runtime.guard_env import Recorded
+    from agentloom.runtime.guard_install import install
+    from agentloom.runtime.guard_zone import elsewhere
+
+    install()
+    shown = cast("dict[str, Any]", clock) if isinstance(clock, dict) else {}
+    start, facts = int(shown.get("start", 0)), env()
+    zone = elsewhere(facts.get("zone") if isinstance(facts, dict) else None, start / 1e9)
+    return Guard(
+        chosen,
+        entropy,
+        start=start,
+        monotonic=int(shown.get("monotonic", 0)),
+        zone=zone,
+        environment=Recorded(variables(), unknown),
+    )
