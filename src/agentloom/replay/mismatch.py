@@ -23,7 +23,7 @@ from agentloom.runtime.calls import Call
 from agentloom.runtime.minted import align_ids
 from agentloom.runtime.profiles import parts_of
 
-__all__ = ["Judge", "goto_finding", "request_differences"]
+__all__ = ["Judge", "goto_finding", "identity", "identity_recorded", "request_differences"]
 
 _LOOK_AHEAD = 64
 _TIMES = ("never", "once", "twice")
@@ -44,8 +44,8 @@ class Judge:
     def finding(self) -> Finding:
         """One finding for the whole window."""
         window, later = self._expected()
-        ids_now = [self.ident(call) for call in self.odd]
-        ids_then = [self.ident_recorded(call) for call in window]
+        ids_now = [identity(self.recording, call) for call in self.odd]
+        ids_then = [identity_recorded(self.recording, call) for call in window]
         if self._same_members(ids_now, ids_then):
             return self._reordered(window, ids_now, ids_then)
         if window and self.quiescent:
@@ -66,8 +66,8 @@ class Judge:
 
     def reordered(self, window: list[RecordedCall]) -> Finding:
         """The finding for ``odd`` made in another order than ``window``; the same requests are in both."""
-        ids_now = [self.ident(call) for call in self.odd]
-        return self._reordered(window, ids_now, [self.ident_recorded(call) for call in window])
+        ids_now = [identity(self.recording, call) for call in self.odd]
+        return self._reordered(window, ids_now, [identity_recorded(self.recording, call) for call in window])
 
     def missing(self, first: RecordedCall, count: int) -> Finding:
         """The finding that ``first`` and so many calls in all, recorded here, are not made."""
@@ -81,21 +81,7 @@ class Judge:
         ref = recorded_ref(self.recording, first)
         return Finding("missing", replace(ref, src=None), message, reason="skipped")
 
-    # -- identities ----------------------------------------------------------------------------------------------
-
-    def ident(self, call: Call) -> str:
-        """What makes a request the same request: its key, or its canonical form where the nonce was erased."""
-        if self.recording.nonce is not None:
-            return call.key
-        return _canonical(call.profile, call.type, call.name, call.key_tree)
-
-    def ident_recorded(self, call: RecordedCall) -> str:
-        """As ``ident``, for a recorded request."""
-        if self.recording.nonce is not None:
-            return call.key
-        tree = self.recording.request(call)
-        fields = parts_of(self.recording.profile(call), tree, "key")
-        return _canonical(call.profile, call.type, call.name, fields)
+    # -- what was expected --------------------------------------------------------------------------------------
 
     def _expected(self) -> tuple[list[RecordedCall], list[RecordedCall]]:
         """Requests recorded from ``at`` to the next delivery, and up to 64 after it."""
@@ -121,16 +107,20 @@ class Judge:
         """How many calls lie between here and the recorded call that this one certainly is."""
         total = self._recorded_times(ident)
         for number, recorded in enumerate(ahead[:_LOOK_AHEAD]):
-            if self.ident_recorded(recorded) == ident and (total == 1 or recorded.src == call.src):
+            if identity_recorded(self.recording, recorded) == ident and (
+                total == 1 or recorded.src == call.src
+            ):
                 return number
         return None
 
     def _recorded_times(self, ident: str) -> int:
-        return sum(self.ident_recorded(call) == ident for call in self.recording.calls)
+        return sum(identity_recorded(self.recording, call) == ident for call in self.recording.calls)
 
     def _matched_times(self, ident: str) -> int:
         return sum(
-            step.kind == "request" and step.call is not None and self.ident_recorded(step.call) == ident
+            step.kind == "request"
+            and step.call is not None
+            and identity_recorded(self.recording, step.call) == ident
             for step in self.recording.steps[: self.at]
         )
 
@@ -189,7 +179,7 @@ class Judge:
         same = self.recording.by_id.get(call.id)
         matched = {step.call.id for step in self.recording.steps[: self.at] if step.call is not None}
         if same is not None and same.id not in matched:
-            if self.ident_recorded(same) == ident:
+            if identity_recorded(self.recording, same) == ident:
                 message = f"Call {same.index} is made earlier: when recorded, something had to arrive first."
                 ref = ref_now(call, same, same.index)
                 return Finding("reordered", ref, message, last=same.index, reason="earlier")
@@ -220,6 +210,22 @@ class Judge:
         sequences = (tuple(moved_then), tuple(moved_now))
         ref = ref_now(call, first, first.index)
         return Finding("reordered", ref, message, None, first.index + last, sequences, reason="order")
+
+
+def identity(recording: Recording, call: Call) -> str:
+    """What makes a request the same request: its key, or its canonical form where the nonce was erased."""
+    if recording.nonce is not None:
+        return call.key
+    return _canonical(call.profile, call.type, call.name, call.key_tree)
+
+
+def identity_recorded(recording: Recording, call: RecordedCall) -> str:
+    """As ``identity``, for a recorded request."""
+    if recording.nonce is not None:
+        return call.key
+    tree = recording.request(call)
+    fields = parts_of(recording.profile(call), tree, "key")
+    return _canonical(call.profile, call.type, call.name, fields)
 
 
 def request_differences(recording: Recording, recorded: RecordedCall, call: Call) -> Comparison:

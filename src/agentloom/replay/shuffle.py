@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agentloom.replay.mismatch import Judge
+from agentloom.replay.mismatch import Judge, identity, identity_recorded
 from agentloom.replay.recording import RecordedCall, Recording
 from agentloom.replay.report import Finding
 from agentloom.runtime.calls import Call
@@ -35,19 +35,17 @@ class Shuffle:
     @classmethod
     def begin(cls, recording: Recording, at: int, odd: Call, *, quiescent: bool) -> Shuffle | None:
         """A shuffle that may start with ``odd`` at step ``at``; None where it was not recorded shortly after."""
-        judge = Judge(recording, at, [odd], quiescent)
         ahead = _one_by_one(recording, at)
-        ident = judge.ident(odd)
-        if not any(judge.ident_recorded(call) == ident for call in ahead[1:]):
+        this = identity(recording, odd)
+        if not any(identity_recorded(recording, call) == this for call in ahead[1:]):
             return None
-        return cls(recording, at, judge.finding(), ahead)
+        return cls(recording, at, Judge(recording, at, [odd], quiescent).finding(), ahead)
 
     def take(self, call: Call) -> RecordedCall | None:
         """The recorded call that answers ``call``; None where there is none left: the shuffle is over."""
-        judge = Judge(self.recording, self.at, [call], quiescent=False)
-        ident = judge.ident(call)
+        this = identity(self.recording, call)
         for number, recorded in enumerate(self.ahead):
-            if number not in self.taken and judge.ident_recorded(recorded) == ident:
+            if number not in self.taken and identity_recorded(self.recording, recorded) == this:
                 self.taken.add(number)
                 self.made.append(call)
                 return recorded

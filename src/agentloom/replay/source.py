@@ -17,7 +17,7 @@ from agentloom.errors import Diverged, LoomError
 from agentloom.format.guards import is_map
 from agentloom.format.values import Tree
 from agentloom.replay.fields import Comparison, Difference, compare, same_tree
-from agentloom.replay.mismatch import Judge, goto_finding
+from agentloom.replay.mismatch import Judge, goto_finding, identity, identity_recorded
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.shuffle import Shuffle
@@ -157,8 +157,7 @@ class ReplaySource:
 
     def _same_request(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether it is the same one, of a trace whose keys cannot be made any more."""
-        judge = Judge(self.recording, self._at, [call], quiescent=False)
-        return judge.ident(call) == judge.ident_recorded(recorded)
+        return identity(self.recording, call) == identity_recorded(self.recording, recorded)
 
     def _same_but_for_ids(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether only ids differ that a framework stamps afresh in every process; they are noted then."""
