@@ -64,7 +64,9 @@ def test_a_request_with_all_that_it_may_say() -> None:
         "attempt": 2,
         "rule": "rule",
     }
-    call = recording(request(**said)).calls[0]
+    made = recording(request(**said))
+    call = made.calls[0]
+    assert [(step.kind, step.seq, step.call, step.d) for step in made.steps] == [("request", 1, call, None)]
     assert (call.index, call.id, call.type, call.name, call.key, call.profile, call.req, call.seq) == (
         1, "a#1", "model", "m", "k", "plain/1", "asked", 1,
     )  # fmt: skip
