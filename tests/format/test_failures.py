@@ -207,7 +207,7 @@ def test_a_cause_that_was_suppressed_stays_suppressed() -> None:
 
 def test_what_an_error_holds_may_be_as_deep_as_the_limit_leaves_room_for() -> None:
     for make, lost in (
-        (lambda deep: ValueError(deep), "args[0]"),
+        (ValueError, "args[0]"),
         (lambda deep: Http("x", deep), "response"),
     ):
         for outer in (0, 10):
