@@ -76,13 +76,17 @@ TARGETS = {
         "from agentloom import agent, tool\n@tool\ndef act(x): return x\n@agent\ndef main(): return act(1)\n", ":main",
     ),
     "async agent": (
-        "from agentloom import agent, tool\n@tool\nasync def act(x): return x\n"
-        "@agent\nasync def main(): return await act(1)\n",
+        (
+            "from agentloom import agent, tool\n@tool\nasync def act(x): return x\n"
+            "@agent\nasync def main(): return await act(1)\n"
+        ),
         ":main",
     ),
     "workflow": (
-        "from agentloom import Workflow\ndef one(state): return 1\n"
-        "graph = Workflow('w')\ngraph.step('one', fn=one)\n",
+        (
+            "from agentloom import Workflow\ndef one(state): return 1\n"
+            "graph = Workflow('w')\ngraph.step('one', fn=one)\n"
+        ),
         ":graph",
     ),
 }  # fmt: skip

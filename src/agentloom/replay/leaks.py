@@ -12,7 +12,8 @@ import os
 import platform
 import re
 import struct
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from typing import cast
 
 import orjson
@@ -20,8 +21,10 @@ import orjson
 from agentloom.format.values import Tree
 from agentloom.replay.fields import same_tree
 
-__all__ = ["Leak", "classify"]
+__all__ = ["ALL_LEAKS", "Leak", "classify", "past_the_guard"]
 
+ALL_LEAKS = "all leaks"
+"""What the next step of a report is for that looks for every leak of the program."""
 _TEXT = 200_000  # characters looked at
 _EPOCH_LOW, _EPOCH_HIGH = 978_307_200, 4_102_444_800  # 2001-01-01 to 2100-01-01, seconds
 
@@ -113,6 +116,35 @@ def classify(recorded: Tree, now: Tree) -> Leak | None:
     if isinstance(recorded, int | float) and isinstance(now, int | float):
         return _numbers(recorded, now)
     return _containers(recorded, now)
+
+
+_PAST_THE_GUARD: dict[str, tuple[str, tuple[str, ...]]] = {
+    "uuid": ("uuid_utils, fastuuid or other C code that the guard cannot see", ("uuid_utils", "fastuuid")),
+    "ulid": ("C code that the guard cannot see", ("uuid_utils", "ulid")),
+    "time": (
+        "C code that reads the clock, which the guard cannot see",
+        ("numpy", "pandas", "pendulum", "whenever"),
+    ),
+    "duration": ("C code that reads the clock, which the guard cannot see", ()),
+    "token": ("C code that draws random bytes, which the guard cannot see", ("numpy", "cryptography")),
+    "random": (
+        "C code that draws random numbers, which the guard cannot see",
+        ("numpy", "torch", "tensorflow"),
+    ),
+}
+"""What leaks in a run whose clocks and randomness are virtual, and packages that are known for it."""
+
+
+def past_the_guard(leak: Leak) -> Leak:
+    """``leak`` of a run whose guard makes clocks, randomness and identifiers virtual: what Python's own functions give
+    there is the same on replay, so that it came past them. Packages that are loaded now are named."""
+    known = _PAST_THE_GUARD.get(leak.kind)
+    if known is None:
+        return leak
+    words, packages = known
+    loaded = [name for name in packages if name in sys.modules]
+    likely = f"{' or '.join(loaded)}, C code that the guard cannot see" if loaded else words
+    return replace(leak, likely=likely, guess=True)
 
 
 def _leak(kind: str, what: str, guess: bool = False) -> Leak:

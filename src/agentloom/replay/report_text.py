@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from agentloom.replay.cause import Cause, parse_src
 from agentloom.replay.code import CodeChange
 from agentloom.replay.fields import Difference
+from agentloom.replay.leaks import ALL_LEAKS
 from agentloom.replay.text import Line, clip, plain, show
 
 if TYPE_CHECKING:
@@ -349,7 +350,11 @@ def _leading(calls: tuple[CallRef, ...], width: int) -> Line:
 
 def _next(report: Report, level: _Level, width: int) -> list[Line]:
     out: list[Line] = []
-    steps = report.next[: level.next]
+    steps = [step for step in report.next if step[1] != ALL_LEAKS][: level.next]
+    if level.next > 1:
+        out += [
+            [("label", "all leaks   "), ("", command)] for command, why in report.next if why == ALL_LEAKS
+        ]
     widest = max((len(command) for command, _ in steps), default=0)
     for number, (command, why) in enumerate(steps):
         text = command.ljust(widest + 3) + why if why else command
