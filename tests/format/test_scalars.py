@@ -23,8 +23,9 @@ from agentloom.format.values import Types, decode, encode
 NONE = Types()
 HALF = dt.timedelta(hours=5, minutes=30)
 NAN = struct.unpack(">d", bytes.fromhex("fff8000000000001"))[0]
+NAIVE = dt.datetime.fromisoformat("2026-01-02T03:04:05.000006")
 FORMS: list[tuple[Any, Any]] = [
-    (dt.datetime(2026, 1, 2, 3, 4, 5, 6), {"$datetime": "2026-01-02T03:04:05.000006"}),
+    (NAIVE, {"$datetime": "2026-01-02T03:04:05.000006"}),
     (
         dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
         {"$datetime": {"at": "2026-01-02T00:00:00", "offset": [0, 0, 0]}},
@@ -33,7 +34,7 @@ FORMS: list[tuple[Any, Any]] = [
         dt.datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin")),
         {"$datetime": {"at": "2026-10-25T02:30:00", "zone": "Europe/Berlin", "fold": 1}},
     ),
-    (dt.datetime(2026, 1, 2, fold=1), {"$datetime": {"at": "2026-01-02T00:00:00", "fold": 1}}),
+    (NAIVE.replace(fold=1), {"$datetime": {"at": "2026-01-02T03:04:05.000006", "fold": 1}}),
     (
         dt.datetime(2026, 1, 2, tzinfo=dt.timezone(-HALF, "west")),
         {"$datetime": {"at": "2026-01-02T00:00:00", "offset": [-1, 66600, 0], "name": "west"}},
@@ -179,4 +180,6 @@ def test_numbers_within_other_tags_may_be_plain_or_tagged() -> None:
     assert unpack_float({"$float": "-inf"}) == -math.inf
     assert unpack_float("3ff8000000000000") == 1.5
     assert unpack_bytes("AP8=") == b"\x00\xff"
-    assert decode({"$datetime": {"at": "2026-01-02", "fold": 1}}, NONE) == dt.datetime(2026, 1, 2, fold=1)
+    assert decode({"$datetime": {"at": "2026-01-02T03:04:05.000006", "fold": 1}}, NONE) == NAIVE.replace(
+        fold=1
+    )
