@@ -159,6 +159,11 @@ def test_tool_calls_are_told_in_their_own_order() -> None:
     )
 
 
+def test_a_whole_message_may_list_its_calls_in_another_order() -> None:
+    calls = [{"index": index, "function": {"name": name}} for index, name in ((1, "b"), (0, "a"))]
+    assert _said({"tool_calls": calls}) == ("", [("a", ""), ("b", "")])
+
+
 @pytest.mark.parametrize(("index", "place"), [(0, 0), (999, 999), (1000, 0), (-1, 0), ("2", 0), (None, 0)])
 def test_an_index_that_cannot_be_is_the_place_in_the_list(index: Any, place: int) -> None:
     said = _said(None, openai(tool_calls=[{"index": index, "function": {"name": "f"}}]))
@@ -199,6 +204,9 @@ def test_events_of_streams_in_every_known_form() -> None:
     assert _said(None, {"choices": [{"delta": "text"}]}) is None
     assert _said(None, {"content": "a"}, {"other": 1}, {"json": "x"}, 5) == ("a", [])
     assert _said(None, {"other": 1}) is None
+    assert _said(None, 5) is None
+    assert _said(None, {"json": "x"}) is None
+    assert _said(None, {"type": ["content_block"]}) is None
     assert _said(None, {"tool_calls": [{"function": {"name": "f"}}]}) == ("", [("f", "")])
     assert _said(None, {"tool_calls": "x"}) == ("", [])
     assert _said(None, openai(tool_calls=[{"function": {"name": "f"}}, {"function": {"name": "g"}}])) == (

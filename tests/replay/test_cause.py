@@ -49,6 +49,7 @@ def test_a_function_that_the_call_site_reaches_comes_before_one_that_it_does_not
     difference = compare({"content": "a b"}, {"content": "b a"})
     cause = find_cause(_facts(OLD), _facts(new), difference.items, parse_src("agent.py:24 turn"))
     assert [change.title for change in cause.changes] == ["build_prompt()", "unrelated()"]
+    assert cause.relevant
 
 
 def test_a_change_without_bearing_says_so() -> None:
@@ -209,6 +210,7 @@ def test_a_statement_bears_by_the_functions_that_it_names() -> None:
 )
 def test_changes_that_seldom_matter_are_worth_less(kind: str, worth: int) -> None:
     assert _worth(_change("x", kind), site=None) == worth
+    assert _worth(_change("x", kind)) == worth + 3
 
 
 def _literals(then: str = "", now: str = "") -> CodeChange:
@@ -321,7 +323,12 @@ def test_drift_is_told_beside_changed_code_and_beside_a_leak() -> None:
     only = find_cause(old, old, compare({"n": 0.25}, {"n": 0.75}).items, None, "3 (tool x)")
     assert (only.kind, only.relevant, only.earlier) == ("leak", False, "3 (tool x)")
     nothing = find_cause(old, same_code, compare({"t": "yes"}, {"t": "no"}).items, None, "3 (tool x)")
-    assert (nothing.kind, nothing.leak, nothing.earlier) == ("packages", None, "3 (tool x)")
+    assert (nothing.kind, nothing.changes, nothing.leak, nothing.earlier) == (
+        "packages",
+        (),
+        None,
+        "3 (tool x)",
+    )
     unknown = find_cause(old, old, compare({"t": "yes"}, {"t": "no"}).items, None, "3 (tool x)")
     assert (unknown.kind, unknown.drift, unknown.earlier) == ("unknown", (), "3 (tool x)")
 
@@ -378,6 +385,7 @@ def test_what_is_certain_is_named_before_a_guess_and_the_first_before_others() -
     found, path = _leak([order])
     assert found is not None
     assert (found.kind, path) == ("set order", "o")
+    assert _leak([_changed_value("a", *UUIDS, kind="added"), certain])[1] == "c"
     assert _leak([*[other] * 19, certain])[1] == "c"
     assert _leak([*[other] * 20, certain]) == (None, None)
 
@@ -394,6 +402,15 @@ def test_an_order_beside_an_edit_is_explained_by_the_edit() -> None:
         _facts(f"A = {UUIDS[0]!r}\n"), _facts(f"A = {UUIDS[1]!r}\n"), [_changed_value("c", *UUIDS)]
     )
     assert (explained.leak, explained.leak_path) == (None, None)
+    half = find_cause(_facts("A = make()\n"), _facts(f"A = {UUIDS[1]!r}\n"), [_changed_value("c", *UUIDS)])
+    assert (half.leak, half.leak_path) == (None, None)
+
+
+def test_a_change_beside_what_leads_to_the_call_is_just_relevant() -> None:
+    then = {"agent": ModuleSource(CHAIN, "agent.py"), "b": ModuleSource("def beside(): one()\n", "b.py")}
+    now = then | {"b": ModuleSource("def beside(): two()\n", "b.py")}
+    cause = find_cause(CodeFacts(then), CodeFacts(now), (), parse_src("agent.py:11 place"))
+    assert ([change.title for change in cause.changes], cause.relevant) == (["beside()"], True)
 
 
 def test_a_cause_as_json() -> None:

@@ -81,8 +81,9 @@ def _whole(tree: Tree) -> Answered | None:
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         message = choices[0].get("message")
         return _message(message) if isinstance(message, dict) else None
-    if isinstance(body.get("content"), list) and body.get("type") == "message":
-        return _blocks(body["content"])
+    content = body.get("content")
+    if isinstance(content, list) and body.get("type") == "message":
+        return _blocks(content)
     return _message(body) if "content" in body or "tool_calls" in body else None
 
 
@@ -95,10 +96,10 @@ def _message(message: dict[str, Tree]) -> Answered | None:
     return answer
 
 
-def _blocks(blocks: Tree) -> Answered:
+def _blocks(blocks: list[Tree]) -> Answered:
     """Content blocks in the Anthropic form."""
     answer = Answered()
-    for block in blocks if isinstance(blocks, list) else []:
+    for block in blocks:
         if isinstance(block, dict) and block.get("type") == "text":
             answer.text += _text(block.get("text"))
         elif isinstance(block, dict) and block.get("type") == "tool_use":
@@ -118,7 +119,7 @@ def _add(answer: Answered, chunk: Tree) -> bool:
     if isinstance(choices, list):
         first = choices[0] if choices and isinstance(choices[0], dict) else {}
         event = first.get("delta") or {}
-    elif str(event.get("type", "")).startswith("content_block"):
+    elif _text(event.get("type")).startswith("content_block"):
         return _block_event(answer, event)
     if not isinstance(event, dict) or (choices is None and not event.keys() & {"content", "tool_calls"}):
         return False
@@ -145,7 +146,7 @@ def _called(answer: Answered, index: int, item: Tree) -> None:
     """A tool call, or a piece of one, which says its own index."""
     body = item.get("function") or item.get("custom") if isinstance(item, dict) else None
     if isinstance(item, dict) and isinstance(body, dict):
-        at = item.get("index", index)
+        at = item.get("index")
         arguments = _text(body.get("arguments")) or _text(body.get("input"))
         answer.extend(
             at if isinstance(at, int) and 0 <= at < 1000 else index, _text(body.get("name")), arguments

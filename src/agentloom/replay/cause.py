@@ -151,7 +151,7 @@ def find_cause(
         return Cause("packages", (), drifted, leak, path, earlier)
     if leak is not None:
         return Cause("leak", (), drifted, leak, path, earlier, relevant=not leak.guess)
-    return Cause("unknown", (), drifted, earlier=earlier)
+    return Cause("unknown", earlier=earlier)
 
 
 def _revisions(recorded: CodeFacts, now: CodeFacts) -> str:
@@ -210,7 +210,7 @@ def _texts(difference: Difference) -> list[tuple[str, str, str, str]]:
     """``(changed part recorded, changed part now, whole recorded, whole now)`` of a difference."""
     if difference.hunks and isinstance(difference.recorded, str) and isinstance(difference.now, str):
         whole = (difference.recorded, difference.now)
-        return [(hunk.old, hunk.new, *whole) for hunk in difference.hunks[:8]]
+        return [(hunk.old, hunk.new, *whole) for hunk in difference.hunks]
     old = difference.recorded if isinstance(difference.recorded, str) else show(difference.recorded, 400)
     new = difference.now if isinstance(difference.now, str) else show(difference.now, 400)
     return [(old, new, old, new)]
@@ -221,8 +221,7 @@ _FIELD = re.compile(r"\{[^{}\n]*\}")
 
 def _template(literal: str) -> list[str]:
     """``Answer {input}!`` as a template makes it appear in a value: the texts around its fields."""
-    parts = _FIELD.split(literal)
-    return [part.strip() for part in parts] if len(parts) > 1 else []
+    return [part.strip() for part in _FIELD.split(literal)]
 
 
 def _touches(literals: frozenset[str], span: str, own: str, other: str) -> bool:
