@@ -14,7 +14,7 @@ from tests.house import tree
 LOWER = ("replay", "runtime", "store", "format", "errors.py", "_version.py")
 THIRD_PARTY = {
     "replay": {"orjson"},
-    "runtime": {"orjson"},
+    "runtime": {"ahocorasick_rs", "orjson"},
     "store": {"orjson", "zstandard"},
     "format": {"orjson"},
 }

@@ -23,7 +23,7 @@ from agentloom.format.limits import (
 from agentloom.format.payloads import Journal
 from agentloom.format.weights import weight
 
-__all__ = ["BlobWriter"]
+__all__ = ["BlobWriter", "Gate", "Suspect"]
 
 _REF_BYTES = 96  # content shorter than a reference to it is never worth a reference
 _LIST_BYTES = 256  # a list field of a request is looked at as a history from this size on
@@ -36,14 +36,24 @@ _DIVISIBLE = frozenset((str, list, dict))
 _NOTHING_GROWN: Mapping[str, Grown] = {}
 
 
+class Suspect(Exception):
+    """A payload may hold a secret: nothing of it was kept, and it must be looked at before it is put again."""
+
+
+Gate = Callable[[bytes], None]
+"""Sees all data of a run before it becomes part of a line, and raises ``Suspect`` to keep it out."""
+
+
 class BlobWriter:
     """Turns trees into blob lines and remembers which contents this run already holds.
 
-    ``entropy(n)`` gives n random bytes (salts). Lines collect until ``take``; ids are valid at once.
+    ``entropy(n)`` gives n random bytes (salts). Lines collect until ``take``; ids are valid at once. ``gate`` sees what
+    is new, and only that.
     """
 
-    def __init__(self, entropy: Callable[[int], bytes]) -> None:
+    def __init__(self, entropy: Callable[[int], bytes], gate: Gate | None = None) -> None:
         self._entropy = entropy
+        self.gate = gate
         self._pending: list[tuple[str, bytes]] = []
         self._size = 0  # bytes of all data written
         self._echoes = Echoes()
@@ -108,7 +118,7 @@ class BlobWriter:
             if series is not None and type(tree) is dict and (len(tree) != 1 or next(iter(tree))[:1] != "$"):
                 return self._put_request(tree, series, grown, encoded)
             return self._put_plain(tree, encoded)
-        except ValueRefused:
+        except (ValueRefused, Suspect):
             # Parts that were written for a payload that is refused would be blobs that no entry names.
             orphans = {blob for blob, _ in self._pending[before:]}
             del self._pending[before:]
@@ -165,6 +175,8 @@ class BlobWriter:
     def _write(self, form: str, covered: bytes, data: bytes, known: bytes) -> str:
         if len(data) > _ROOM:
             raise ValueRefused("value", form, f"{len(data)} bytes in one mapping; a line holds {LINE_BYTES}")
+        if self.gate is not None and form != "nonce":
+            self.gate(covered)
         salt = self._entropy(SALT_BYTES)
         blob = blob_id(salt, form, covered)
         start = f'{{"blob":"{blob}","salt":"{salt.hex()}","form":"{form}","data":'
@@ -306,6 +318,8 @@ class BlobWriter:
         return text if len(text) < APART_BYTES else {"$ref": self._write_json(data, known)}
 
     def _parts(self, data: bytes) -> Tree:
+        if self.gate is not None and len(data) > PART_BYTES:
+            self.gate(data)  # what lies across the edge of two parts is in neither
         starts = range(0, len(data), PART_BYTES)
         return [{"$ref": self.put_bytes(data[start : start + PART_BYTES])} for start in starts]
 

@@ -31,10 +31,11 @@ class Grown:
     """A list of a request: its tree, and which earlier list it extends (``base``, all of its ``keep`` items).
 
     ``items`` is shared with later lists: it is read, never changed. ``texts`` is the JSON of each item that was added,
-    where it is known. ``before`` and ``state`` belong to the keys, ``history`` to the blobs.
+    where it is known. ``before`` and ``state`` belong to the keys, ``history`` to the blobs. ``twin`` is the list as it is
+    written, where that is another one: with placeholders for secrets.
     """
 
-    __slots__ = ("_lent", "_shared", "base", "before", "history", "items", "keep", "marks", "state", "texts")
+    __slots__ = ("_lent", "_shared", "base", "before", "history", "items", "keep", "marks", "state", "texts", "twin")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Grown:
         self.before: tuple[object, ...] | None = None
         self.state: Hash | None = None
         self.history: History | None = None
+        self.twin: Grown | None = None
         # Shared along the line of lists, each of which begins with the one before.
         self.marks = marks
         self._lent: list[Any] = [] if base is None else base._lent
@@ -80,6 +82,8 @@ class Grown:
     def settle(self) -> None:
         """What this list extends is not needed any more: it was written, and is part of the key."""
         self.base = self.texts = None
+        if self.twin is not None:
+            self.twin.settle()
 
 
 class Captures:

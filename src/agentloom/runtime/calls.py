@@ -14,7 +14,7 @@ from agentloom.format.values import Tree, Types
 from agentloom.runtime.changes import Change
 from agentloom.runtime.profiles import Profile
 
-__all__ = ["Arrival", "Call", "CallSpec", "Status"]
+__all__ = ["Arrival", "Call", "CallSpec", "Kept", "Status"]
 
 _NOTHING: Mapping[str, Grown] = {}
 
@@ -43,6 +43,15 @@ class CallSpec:
     change: Change | None = None
 
 
+@dataclass(slots=True)
+class Kept:
+    """A request as it is written, where that is not as it was made: with placeholders for the secrets in it."""
+
+    name: str
+    tree: dict[str, Tree]
+    grown: Mapping[str, Grown]
+
+
 @dataclass(init=False, eq=False)  # with an __init__ of its own: of its many members most are seldom set
 class Call:
     """One host call of a run, as its request entry says.
@@ -51,7 +60,8 @@ class Call:
     load-bearing and its merely noted fields. ``index`` counts requests from 1 in the order they were made. ``grown``
     are those of its lists that were captured as histories: their items are shared with later calls. ``usage``: what
     the chunks of a live stream said of tokens so far. ``rule`` is the
-    changed profile that sorted it, None for one as it is built in.
+    changed profile that sorted it, None for one as it is built in. ``kept``: what is written of it, where that is not
+    ``tree``; then ``key`` is that of what is written.
     """
 
     spec: CallSpec
@@ -72,6 +82,7 @@ class Call:
     sink: object = field(default=None, repr=False)
     grown: Mapping[str, Grown] = field(repr=False, kw_only=True)
     rule: Profile | None = field(default=None, repr=False)
+    kept: Kept | None = field(default=None, repr=False)
 
     def __init__(
         self,
@@ -113,7 +124,7 @@ class Call:
     @property
     def name(self) -> str:
         """The model, tool or function asked for."""
-        return self.spec.name
+        return self.spec.name if self.kept is None else self.kept.name
 
     @property
     def profile(self) -> str:

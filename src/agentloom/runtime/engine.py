@@ -22,14 +22,16 @@ from agentloom.errors import (
     UnrecordedEffect,
     ValueRefused,
 )
+from agentloom.format.blobs import Suspect
 from agentloom.format.captures import Captures, Grown
 from agentloom.format.keys import Keys
 from agentloom.format.values import Tree, Types, decode, encode, encode_apart
-from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
+from agentloom.runtime.calls import Arrival, Call, CallSpec, Kept, Status
 from agentloom.runtime.changes import in_effect
 from agentloom.runtime.ledger import Ledger
 from agentloom.runtime.places import Places
-from agentloom.runtime.profiles import Profile, all_key, parts_of, split
+from agentloom.runtime.profiles import Profile, all_key, get, parts_of, split
+from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.scope import Scope
 from agentloom.runtime.source import OutcomeSource
 
@@ -80,10 +82,19 @@ class Engine:
     """One run. ``nonce`` keys the requests; ``types`` are the user types that the program declared."""
 
     def __init__(
-        self, ledger: Ledger, source: OutcomeSource, *, nonce: bytes, types: Types, places: Places
+        self,
+        ledger: Ledger,
+        source: OutcomeSource,
+        *,
+        nonce: bytes,
+        types: Types,
+        places: Places,
+        redactor: Redactor | None = None,
     ) -> None:
+        """``redactor``: what keeps secrets from being written, and on replay makes of a request what was written of it."""
         self.ledger = ledger
         self.source = source
+        self.redactor = redactor
         self.places = places
         self.types = types
         self.vt = 0
@@ -135,10 +146,20 @@ class Engine:
             call.attempt = int(call_id.rpartition("~")[2])
         if rule.rule is not None:
             call.rule = rule
+        redactor = self.redactor
+        if redactor is not None and (
+            (spec.name not in redactor.clear and redactor.name(spec.name) is not spec.name)
+            or (grown and redactor.needs(grown))
+        ):
+            self.redact(call)
         self._torn = True
         self.calls += 1
         try:
-            self.ledger.request(call)
+            try:
+                self.ledger.request(call)
+            except Suspect:
+                self.redact(call)
+                self.ledger.request(call)
             self.source.begin(call)
             for history in grown.values():
                 history.settle()
@@ -149,12 +170,40 @@ class Engine:
         self._torn = False
         return call
 
+    def redact(self, call: Call) -> bool:
+        """Make what is written of a request, with placeholders for the secrets in it, and the key of that. Whether it is
+        another one than the request as made. Once it was looked at, it is written as it is then."""
+        redactor = self.redactor
+        if redactor is None:
+            return False
+        spec, rule = call.spec, call.rule or get(call.spec.profile)
+        redactor.place = f"call {call.index}"
+        name = redactor.name(spec.name)
+        tree, grown = redactor.request(call.tree, call.grown)
+        call.kept = Kept(name, tree, grown)
+        if name is spec.name and tree is call.tree:
+            return False
+        if rule.whole:
+            noted = {field: tree[field] for field in call.noted if field in tree}
+            key_tree = (
+                {field: value for field, value in tree.items() if field not in noted} if noted else tree
+            )
+            compared = {field: one for field, one in grown.items() if field in key_tree}
+        else:
+            key_tree, noted = parts_of(rule, tree, "key"), parts_of(rule, tree, "noted")
+            compared = {field: one for field, one in grown.items() if key_tree.get(field) is one.items}
+        call.key_tree, call.noted = key_tree, noted
+        call.key = self._keys.key(rule.name, spec.type, name, key_tree, compared)
+        return True
+
     def _sorted(
         self, rule: Profile, spec: CallSpec
     ) -> tuple[dict[str, Tree], dict[str, Grown], dict[str, Tree], dict[str, Tree], dict[str, Grown]]:
         """The tree of a request whose fields are of several roles, its histories; then its load-bearing and its noted
         fields, and those histories that are load-bearing as they are."""
         parts = split(rule, spec.request)
+        if parts.secret_paths and self.redactor is not None:
+            self.redactor.learn_request(rule, spec.request)
         kept = parts.key  # values from the split: secrets inside them (headers, addresses) are gone
         if parts.noted:
             both = parts.key | parts.noted
@@ -187,11 +236,12 @@ class Engine:
         """
         self.guard()
         tree = encode(value, self.types)
+        written = tree if self.redactor is None else self.redactor.clean(tree)
         entry = State(
             call=scope.next_call(),
             name=name,
-            key=self._keys.key("state/1", "state", name, {"value": tree}, {}),
-            tree=tree,
+            key=self._keys.key("state/1", "state", name, {"value": written}, {}),
+            tree=written,
             reads=reads,
             src=src or self._place(scope),
             goto=goto,

@@ -82,7 +82,7 @@ class TraceLedger:
     def start(self, facts: Mapping[str, Tree], payloads: Mapping[str, Tree], nonce: bytes) -> None:
         fields: dict[str, Tree] = dict(facts)
         for name, tree in payloads.items():
-            fields[name] = self._put(tree)
+            fields[name] = self._put(tree, f"the {name}")
         fields["nonce"] = self._blobs.put_nonce(nonce)
         if self._redactor is not None and self._redactor.fresh:
             fields["secrets"] = self._sure(self._redactor.untold())
@@ -111,7 +111,7 @@ class TraceLedger:
             "src": call.src,
         }
         if call.rule is not None:
-            fields["rule"] = self._put(call.rule.rule)
+            fields["rule"] = self._put(call.rule.rule, "a profile")
         if call.parent is not None:
             fields["parent"] = call.parent
         if spec.effect is not None:
@@ -140,13 +140,15 @@ class TraceLedger:
         fields["vt"] = vt
         fields["status"] = status
         if status == "error":
-            fields["err"] = self._put(tree, encoded=True)
+            fields["err"] = self._put(tree, f"call {call.index}", encoded=True)
         elif status == "ok":
-            fields["val"] = self._put(tree, encoded=True)
+            fields["val"] = self._put(tree, f"call {call.index}", encoded=True)
         if usage:
             fields["usage"] = dict(usage)
         if dur is not None:
             fields["dur"] = dur
+        if self._streams:
+            self._streams.pop(call.id, None)
         self._emit("outcome", fields)
 
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None:
@@ -168,7 +170,7 @@ class TraceLedger:
             "call": entry.call,
             "name": entry.name,
             "key": entry.key,
-            "val": self._put(entry.tree),
+            "val": self._put(entry.tree, f"state {entry.name}"),
             "reads": list(entry.reads),
             "src": entry.src,
         }
@@ -187,14 +189,14 @@ class TraceLedger:
         if why is not None:
             fields["why"] = why
         if tree is not None:
-            fields["val"] = self._put(tree)
+            fields["val"] = self._put(tree, f"a {kind}")
         self._emit(kind, fields)
 
     def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:
         if self._chunks:
             self._settle()
         name = "err" if status == "failed" else "val"
-        self._emit("end", {"status": status, name: self._put(tree), "totals": dict(totals)})
+        self._emit("end", {"status": status, name: self._put(tree, "the output"), "totals": dict(totals)})
 
     def release(self) -> None:
         """Nothing more will be written: let go of what was said before at once (see ``Engine.release``)."""
@@ -206,8 +208,11 @@ class TraceLedger:
         held, self._chunks = self._chunks, {}
         for call, items, values in held.values():
             if self._redactor is not None:
+                self._redactor.place = f"call {call.index}"
                 values = self._joined(call).redacted(values, final=call.ended)
-            self._emit("chunks", {"call": call.id, "items": items, "val": self._put(values)})
+            self._emit(
+                "chunks", {"call": call.id, "items": items, "val": self._put(values, f"call {call.index}")}
+            )
 
     def _joined(self, call: Call) -> Joined:
         """What the stream of a call said so far, as far as a secret may have begun in it."""
@@ -218,12 +223,15 @@ class TraceLedger:
 
     # -- secrets -------------------------------------------------------------------------------------------------
 
-    def _put(self, tree: Tree, *, encoded: bool = False) -> str:
-        """The blob of a payload that is no request, with placeholders for the secrets in it."""
+    def _put(self, tree: Tree, place: str, *, encoded: bool = False) -> str:
+        """The blob of a payload that is no request, with placeholders for the secrets in it. ``place`` says in reports
+        what it is."""
         try:
             return self._blobs.put(tree, encoded=encoded)
         except Suspect:
-            return self._sure(cast(Redactor, self._redactor).tree(tree))
+            redactor = cast(Redactor, self._redactor)
+            redactor.place = place
+            return self._sure(redactor.tree(tree))
 
     def _sure(
         self, tree: Tree, *, series: str | None = None, grown: Mapping[str, Grown] = _NOTHING_GROWN
@@ -237,7 +245,7 @@ class TraceLedger:
 
     def _emit(self, kind: str, fields: Mapping[str, Tree]) -> None:
         if self._reads:
-            fields = {**fields, "vars": self._put(encode(self._reads))}
+            fields = {**fields, "vars": self._put(encode(self._reads), "the environment")}
             self._reads.clear()
         if self._redactor is not None and self._redactor.fresh:
             fields = {**fields, "secrets": self._sure(self._redactor.untold())}

@@ -25,6 +25,8 @@ from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.places import Places
+from agentloom.runtime.redaction import Redactor
+from agentloom.runtime.redaction_rules import in_effect
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
 from agentloom.store.base import Appender, Store
@@ -105,11 +107,13 @@ def begin(
     run_id = runids.new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
     nonce = os.urandom(32)
     guard = guard_for_recording(policy)
+    rules = in_effect()
+    kept: dict[str, Tree] = {"secrets": facts} if (facts := rules.facts()) else {}
     payloads: dict[str, Tree] = {
         "code": identity,
         "env": cast(Tree, environment()),
         "input": arguments,
-        "policy": {**guard.facts(), "durability": "process", "on_store_failure": "closed"},
+        "policy": {**guard.facts(), "durability": "process", "on_store_failure": "closed", **kept},
     }
     if options.tags:
         payloads["tags"] = encode(dict(options.tags), TYPES)
@@ -117,9 +121,10 @@ def begin(
         payloads["conversation"] = encode(options.conversation, TYPES)
     with held_back():
         appender = store.create(run_id)
-        ledger = TraceLedger(appender.append, _pooled(_urandom), reads=guard.pending)
+        redactor = Redactor(rules)
+        ledger = TraceLedger(appender.append, _pooled(_urandom), reads=guard.pending, redactor=redactor)
         source = LiveSource(outer, clock)
-        engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root))
+        engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root), redactor=redactor)
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
         if guard.policy != "off":
             guard_process()

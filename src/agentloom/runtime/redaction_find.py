@@ -1,0 +1,454 @@
+"""Where secrets are in a text: one pass over it for everything that could begin one, and a closer look where it does."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import quote, quote_plus
+
+import ahocorasick_rs
+
+from agentloom.format.placeholders import START
+from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context, Format, is_open_value
+from agentloom.runtime.redaction_layers import base64_blocks, gunzip, hex_blocks, local_layers, recode_gzip
+
+__all__ = ["Change", "Finder", "Found", "Known", "Replace"]
+
+_DEPTH = 5  # codings inside each other
+_KEPT_SCHEMES = (b"bearer ", b"basic ", b"token ")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value that is secret: what it is called in reports (``environment``), and of which name."""
+
+    kind: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A secret in a text: where it stands, what it is."""
+
+    start: int
+    end: int
+    known: Known
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What stands in the place of a part of a text."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+Replace = Callable[[bytes, Known], bytes]
+"""Gives what stands for a secret."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What the patterns of one automaton mean."""
+
+    automaton: Any
+    meaning: list[Any]
+    values: Mapping[bytes, Known] = field(default_factory=dict[bytes, Known])
+
+
+_CODED = object()  # a secret begins here in base64 or hexadecimal, if it is one
+_ESCAPED = object()  # escapes of letters that need none
+_BINARY = object()  # a tag with base64
+_ZIPPED = object()  # gzip in base64
+_MARK = object()  # looks like a placeholder
+_NAMED = object()  # a field that a user declared secret
+
+
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    """A known value in base64, so many characters after a multiple of four."""
+
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """A telling name of so many bytes."""
+
+    context: Context
+    length: int
+
+
+@functools.lru_cache(maxsize=1)
+def _fixed() -> tuple[tuple[bytes, Any], ...]:
+    """The patterns that are the same in every run, and what each means."""
+    found: dict[bytes, Any] = {}
+    for one in (*FORMATS, *CONTEXTS):
+        for start in one.starts:
+            if isinstance(start, tuple):
+                found.setdefault(start[0], []).append(_Near(cast(Context, one), start[1]))
+            else:
+                found.setdefault(start, []).append(one)
+    for start in (
+        b"sk-",
+        b"AKIA",
+        b"ASIA",
+        b"ghp_",
+        b"github_pat_",
+        b"glpat-",
+        b"xoxb-",
+        b"AIza",
+        b"hf_",
+        b"eyJ",
+        b"-----BEGIN",
+    ):
+        for coded in _cores(start + b"\x00" if len(start) < 4 else start, least=4):
+            found.setdefault(coded[0], _Coded(coded[1]))
+        found.setdefault(start.hex().encode(), _CODED)
+        found.setdefault(b"\x00".join(bytes([byte]) for byte in start), _CODED)
+    found.setdefault(b"c2st", _Coded(0))
+    found.setdefault(b"H4sI", _ZIPPED)
+    found.setdefault(b"eJw", _ZIPPED)
+    found.setdefault(b"\\u00", _ESCAPED)
+    found.setdefault(b"\\x", _ESCAPED)
+    for tag in (b'"$bytes":"', b'"$bytearray":"', b'"$str":"'):
+        found.setdefault(tag, _BINARY)
+    found.setdefault(START.encode(), _MARK)
+    return tuple(found.items())  # fmt: skip
+
+
+def _cores(value: bytes, *, least: int = 8) -> list[tuple[bytes, int]]:
+    """The base64 of ``value`` wherever it may begin in a block, without the characters that its neighbours share, in
+    both alphabets; and after how many characters of a block each begins."""
+    found: list[tuple[bytes, int]] = []
+    for before in range(3):
+        coded = base64.b64encode(b"\x00" * before + value)
+        skip = (0, 2, 3)[before]
+        over = (before + len(value)) % 3
+        core = coded[skip : len(coded) - ((0, 3, 2)[over] if over else 0)]
+        if len(core) >= least:
+            found += [(one, skip % 4) for one in {core, core.replace(b"+", b"-").replace(b"/", b"_")}]
+    return found
+
+
+def _forms(value: bytes) -> Iterable[tuple[bytes, Any]]:
+    """How a known value may stand in a text, besides as it is."""
+    text = value.decode("utf-8", "surrogateescape")
+    inner = json.dumps(text, ensure_ascii=False)[1:-1]
+    for form in (
+        inner,
+        json.dumps(inner, ensure_ascii=False)[1:-1],
+        json.dumps(text)[1:-1],
+        quote(text, safe="", errors="surrogateescape"),
+        quote(text, errors="surrogateescape"),
+        quote_plus(text, errors="surrogateescape"),
+    ):
+        coded = form.encode("utf-8", "surrogateescape")
+        if coded != value:
+            yield coded, None
+            yield coded.replace(b"%2F", b"%2f").replace(b"%3A", b"%3a"), None
+    for core, more in _cores(value):
+        yield core, _Coded(more)
+    yield value.hex().encode(), _CODED
+    yield value.hex().upper().encode(), _CODED
+    yield b"\x00".join(bytes([byte]) for byte in value), _CODED
+
+
+@functools.lru_cache(maxsize=32)
+def _plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, whole: bool) -> _Plan:
+    """``whole``: with everything that is the same in every run; else for these values alone."""
+    table: dict[bytes, Any] = dict(_fixed()) if whole else {}
+    for name in names:
+        table.setdefault(b'"%b":' % name, _NAMED)
+    for value, known in values:
+        for form, meaning in _forms(value):
+            table.setdefault(form, known if meaning is None else meaning)
+    table.update(values)
+    implementation = ahocorasick_rs.Implementation.DFA if whole else None
+    return _Plan(
+        ahocorasick_rs.BytesAhoCorasick(list(table), implementation=implementation),
+        list(table.values()),
+        dict(values),
+    )
+
+
+class Finder:
+    """Finds the secrets of a run. ``values`` are texts that are secret; ``names`` fields whose values a user declared
+    secret; ``more`` finds further ones in a text (patterns and functions of users), and makes each text be looked at."""
+
+    def __init__(
+        self,
+        values: Mapping[bytes, Known],
+        *,
+        names: Sequence[bytes] = (),
+        more: Callable[[bytes], Iterable[Found]] | None = None,
+    ) -> None:
+        self.more = more
+        self.marked: set[int] = set()
+        self._plan = _plan(tuple(sorted(values.items(), key=lambda item: item[0])), tuple(names), whole=True)
+        self._find = self._plan.automaton.find_matches_as_indexes
+        self._learned: dict[bytes, Known] = {}
+        self._extra: _Plan | None = None
+
+    def knows(self, value: bytes) -> bool:
+        """Whether this value is looked for."""
+        return value in self._learned or value in self._plan.values
+
+    def known(self, value: bytes) -> Known | None:
+        """What a value that is looked for is."""
+        return self._learned.get(value) or self._plan.values.get(value)
+
+    def learn(self, values: Mapping[bytes, Known]) -> None:
+        """Look for these too from now on."""
+        self._learned.update(values)
+        self._extra = _plan(tuple(sorted(self._learned.items(), key=lambda item: item[0])), (), whole=False)
+
+    # -- a first look --------------------------------------------------------------------------------------------
+
+    def suspects(self, data: bytes) -> bool:
+        """Whether ``data`` (the JSON of a payload, or its bytes) must be looked at closely. Never misses what ``changes``
+        finds in the texts of that payload; most payloads cost this one pass."""
+        if self.more is not None:
+            return True
+        hits = self._find(data, True)
+        if hits and self._any(data, hits, self._plan.meaning):
+            return True
+        extra = self._extra
+        if extra is not None:
+            hits = extra.automaton.find_matches_as_indexes(data, True)
+            return bool(hits) and self._any(data, hits, extra.meaning)
+        return False
+
+    def _any(self, data: bytes, hits: list[tuple[int, int, int]], meaning: list[Any]) -> bool:
+        for index, start, end in hits:
+            what = meaning[index]
+            if type(what) is list:
+                if any(self._seen(data, one, start) is not None for one in what):
+                    return True
+            elif what is _ESCAPED:
+                if data[end : end + 1] in (b"2", b"3", b"4", b"5", b"6", b"7"):
+                    return True
+            elif what is _BINARY:
+                if self._suspects_tag(data, end):
+                    return True
+            elif what is not _MARK:
+                return True
+        return False
+
+    def _suspects_tag(self, data: bytes, start: int) -> bool:
+        try:
+            plain = base64.b64decode(data[start : data.index(b'"', start)])
+        except ValueError:
+            return True
+        folded = gunzip(plain)
+        return self.suspects(plain) or (folded is not None and self.suspects(folded))
+
+    @staticmethod
+    def _seen(data: bytes, one: Format | _Near, start: int) -> Found | None:
+        if type(one) is Format:
+            match = one.pattern.match(data, start)
+            if match is None:
+                return None
+            if "value" not in one.pattern.groupindex:
+                return Found(*match.span(one.group), Known(one.kind))
+            return None if is_open_url(match["value"]) else Found(*match.span("value"), Known(one.kind))
+        near = cast(_Near, one)
+        match = near.context.pattern.match(data, start + near.length)
+        if match is None or is_open_value(match["value"]) or not _telling(data, start, match, near.context):
+            return None
+        return Found(*match.span("value"), Known("named secret"))
+
+    # -- a close look --------------------------------------------------------------------------------------------
+
+    def changes(self, data: bytes, replace: Replace, depth: int = _DEPTH) -> list[Change]:
+        """What must be replaced in a text, in order, none overlapping another."""
+        hits = self._find(data, True)
+        if self._extra is not None:
+            hits = hits + [
+                (-1 - index, start, end)
+                for index, start, end in self._extra.automaton.find_matches_as_indexes(data, True)
+            ]
+        if not hits and self.more is None:
+            return []
+        found, aligned, coded, zipped = self._direct(data, hits)
+        if self.more is not None:
+            found += self.more(data)
+        made: list[Change] = []
+        if depth:
+            self._below(data, replace, depth, aligned, coded, zipped, made)
+        spans = _merged(data, found, made)
+        return [
+            one
+            if type(one) is Change
+            else Change(one.start, one.end, replace(data[one.start : one.end], one.known))
+            for one in spans
+        ]
+
+    def _direct(
+        self, data: bytes, hits: list[tuple[int, int, int]]
+    ) -> tuple[list[Found], dict[int, int], bool, bool]:
+        found: list[Found] = []
+        aligned: dict[int, int] = {}
+        coded = zipped = False
+        done: dict[int, int] = {}  # of each format, where its last match ends
+        for index, start, end in hits:
+            what = self._plan.meaning[index] if index >= 0 else self._extra.meaning[-1 - index]  # type: ignore[union-attr]
+            if type(what) is Known:
+                found.append(Found(start, end, what))
+            elif type(what) is list:
+                for one in what:
+                    if done.get(id(one), 0) > start:
+                        continue
+                    seen = self._seen(data, one, start)
+                    if seen is not None:
+                        found.append(seen)
+                        done[id(one)] = seen.end
+            elif type(what) is _Coded:
+                aligned[start] = what.more
+            elif what is _ZIPPED:
+                zipped = True
+            elif what is _CODED:
+                coded = True
+            elif what is _MARK:
+                self._mark(data, start)
+        return found, aligned, coded, zipped
+
+    def _mark(self, data: bytes, start: int) -> None:
+        digits = data[start + len(START) : start + len(START) + 12].partition(b"_")[0]
+        if digits.isdigit():
+            self.marked.add(int(digits))
+
+    def _below(
+        self,
+        data: bytes,
+        replace: Replace,
+        depth: int,
+        aligned: dict[int, int],
+        coded: bool,
+        zipped: bool,
+        made: list[Change],
+    ) -> None:
+        def change(inner: bytes) -> bytes:
+            return self.applied(inner, replace, depth - 1)
+
+        for layer in local_layers(data):
+            for one in self.changes(layer.data, replace, depth - 1):
+                start, end = layer.starts[one.start], layer.starts[one.end]
+                made.append(Change(start, end, layer.code(one.text)))
+        if aligned or zipped:
+            made += [Change(*one) for one in base64_blocks(data, aligned, change)]
+        if coded:
+            made += [Change(*one) for one in hex_blocks(data, change)]
+
+    def beginning(self, data: bytes) -> int | None:
+        """Where, at the end of ``data``, a secret may have begun that goes on in what follows."""
+        places: list[int] = []
+        for value in (*self._plan.values, *self._learned):
+            at = data.rfind(value[:4], max(0, len(data) - len(value)))
+            while at >= 0:
+                if value.startswith(data[at:]):
+                    places.append(at)
+                at = data.rfind(value[:4], max(0, len(data) - len(value)), at)
+        tail = max(0, len(data) - _BEGUN_BYTES)
+        match = _BEGUN.search(data, tail)
+        if match is not None:
+            places.append(match.start())
+        return min(places, default=None)
+
+    def applied(self, data: bytes, replace: Replace, depth: int = _DEPTH) -> bytes:
+        """``data`` with what must be replaced; the very same where that is nothing."""
+        if depth and data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
+            folded = recode_gzip(data, lambda inner: self.applied(inner, replace, depth - 1))
+            if folded is not data:
+                return folded
+        changes = self.changes(data, replace, depth)
+        if not changes:
+            return data
+        parts: list[bytes] = []
+        at = 0
+        for one in changes:
+            parts += (data[at : one.start], one.text)
+            at = one.end
+        parts.append(data[at:])
+        return b"".join(parts)
+
+
+_BEGUN_BYTES = 4096
+# What may go on to be of a known shape, from its first telling characters to the end of the text.
+_BEGUN = re.compile(
+    rb"(?<![A-Za-z0-9_-])(?:(?:"
+    + b"|".join(
+        sorted(
+            {
+                re.escape(start)
+                for one in FORMATS
+                for start in one.starts
+                if start[:1].isalnum() and b"/" not in start
+            },
+            key=len,
+            reverse=True,
+        )
+    )
+    + rb")[A-Za-z0-9_.-]*|-----BEGIN[^\"]*|[a-z][a-z0-9+.-]*://[^\s/@:\"'<>]*:[^\s/@\"'<>]+)\Z"
+)
+
+
+def is_open_url(value: bytes) -> bool:
+    """Whether the password of an address is none: a mask, a placeholder, a reference to a variable."""
+    return (
+        value[:1] in (b"$", b"{", b"<", b"*", b"%") or START.encode() in value or set(value) <= set(b"*xX.")
+    )
+
+
+_DOTTED = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
+_CODE = (b"(", b"[", b".")
+
+
+def _telling(data: bytes, start: int, match: re.Match[bytes], context: Context) -> bool:
+    """Whether what stands after a telling name is more than a piece of a program or a sentence: quoted, in a form, or of
+    letters and digits."""
+    value = match["value"]
+    if match["quote"]:
+        return True
+    if context.forms:
+        before = data.rfind(b"&", max(0, start - 40), start), data.rfind(b"?", max(0, start - 40), start)
+        if data[match.end("value") : match.end("value") + 1] == b"&" or max(before) >= 0:
+            return True
+        if (
+            len(value) < 12
+            or data[match.end("value") : match.end("value") + 1] in _CODE
+            or _DOTTED.fullmatch(value)
+        ):
+            return False
+    return any(byte in b"0123456789" for byte in value) and any(chr(byte).isalpha() for byte in value)
+
+
+def _merged(data: bytes, found: list[Found], made: list[Change]) -> list[Found | Change]:
+    """Found and made in order. What lies in another is part of it; what overlaps another is one secret with it; a block
+    that was coded anew gives way to what is secret as a whole."""
+    spans: list[Found] = []
+    for one in sorted(found, key=lambda one: (one.start, -one.end)):
+        last = spans[-1] if spans else None
+        if last is None or one.start >= last.end:
+            spans.append(one)
+        elif one.end > last.end:
+            spans[-1] = Found(last.start, one.end, last.known)
+        elif (one.start, one.end) == (last.start, last.end) and one.known.name and not last.known.name:
+            spans[-1] = one
+    both: list[Found | Change] = list(spans)
+    taken: list[Found | Change] = sorted(
+        [*both, *made], key=lambda one: (one.start, type(one) is Change, -one.end)
+    )
+    kept: list[Found | Change] = []
+    for item in taken:
+        while kept and type(kept[-1]) is Change and type(item) is Found and item.start < kept[-1].end:
+            kept.pop()
+        if not kept or item.start >= kept[-1].end:
+            kept.append(item)
+    return kept

@@ -1,0 +1,184 @@
+"""Ways in which text hides in text: escapes, percent encoding, NULs of UTF-16, base64, hexadecimal, gzip.
+
+A *local* coding gives each character a place of its own: what is found in the decoded text is replaced in the coded one.
+A *block* coding is decoded, redacted and coded again, so that redacting and coding may change places: a replay that codes a
+placeholder makes what was recorded.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["Local", "base64_blocks", "gunzip", "hex_blocks", "local_layers", "recode_gzip"]
+
+_UNFOLDED = 64 << 20  # bytes that a gzip member may unfold to and is still looked into
+
+
+@dataclass(slots=True)
+class Local:
+    """A decoded text: byte ``i`` of ``data`` is coded in ``starts[i]`` to ``starts[i + 1]``. ``code``: how a replacement
+    is written in the coded text."""
+
+    data: bytes
+    starts: list[int]
+    code: Callable[[bytes], bytes]
+
+
+_ESCAPE = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_SHORT = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f", b"0": b"\x00"}
+_PERCENT = re.compile(rb"%([0-9a-fA-F]{2})")
+_SAFE = re.compile(rb"[^A-Za-z0-9_.~-]")
+
+
+def local_layers(data: bytes) -> Iterator[Local]:
+    """The local codings that ``data`` may be in, each decoded."""
+    if b"\\" in data:
+        yield _decoded(data, _ESCAPE, _unescaped, _same)
+    if b"%" in data and (found := _decoded(data, _PERCENT, _unquoted, _quoted)).data != data:
+        yield found
+    if b"\x00" in data:
+        yield _without_nuls(data)
+
+
+def _decoded(
+    data: bytes,
+    pattern: re.Pattern[bytes],
+    plain: Callable[[re.Match[bytes]], bytes],
+    code: Callable[[bytes], bytes],
+) -> Local:
+    parts: list[bytes] = []
+    starts: list[int] = []
+    at = 0
+    for match in pattern.finditer(data):
+        begin, end = match.span()
+        parts.append(data[at:begin])
+        starts.extend(range(at, begin))
+        found = plain(match)
+        parts.append(found)
+        starts.extend([begin] * len(found))
+        at = end
+    parts.append(data[at:])
+    starts.extend(range(at, len(data) + 1))
+    return Local(b"".join(parts), starts, code)
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    code = match[1] or match[2]
+    if code is None:
+        return _SHORT.get(match[3], match[3])
+    return chr(int(code, 16)).encode("utf-8", "surrogatepass")
+
+
+def _unquoted(match: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(match[1].decode())
+
+
+def _same(data: bytes) -> bytes:
+    return data
+
+
+def _quoted(data: bytes) -> bytes:
+    return _SAFE.sub(lambda match: b"%%%02X" % match[0][0], data)
+
+
+def _without_nuls(data: bytes) -> Local:
+    """ASCII text in UTF-16: every other byte is NUL."""
+    kept = [index for index, byte in enumerate(data) if byte]
+    return Local(bytes(data[index] for index in kept), [*kept, len(data)], _wide)
+
+
+def _wide(data: bytes) -> bytes:
+    return b"\x00".join(data[index : index + 1] for index in range(len(data)))
+
+
+# -- blocks -----------------------------------------------------------------------------------------------------------
+
+_RUN64 = re.compile(rb"[A-Za-z0-9+/_-]{12,}={0,2}")
+_RUN16 = re.compile(rb"(?:[0-9a-fA-F]{2}){8,}")
+Change = Callable[[bytes], bytes]
+
+
+def base64_blocks(data: bytes, aligned: dict[int, int], change: Change) -> Iterator[tuple[int, int, bytes]]:
+    """The runs of base64 in which ``change`` changes something: start, end, and what stands there then.
+
+    ``aligned``: places at which something is known to begin ``aligned[place]`` characters after a multiple of four.
+    """
+    for match in _RUN64.finditer(data):
+        start, end = match.span()
+        offsets = {0}
+        offsets.update((place - more - start) % 4 for place, more in aligned.items() if start <= place < end)
+        for offset in sorted(offsets):
+            found = _changed64(data[start + offset : end], change)
+            if found is not None:
+                yield start + offset, end, found
+                break
+
+
+def _changed64(run: bytes, change: Change) -> bytes | None:
+    text = run.rstrip(b"=")
+    url = b"-" in text or b"_" in text
+    if url and (b"+" in text or b"/" in text):
+        return None
+    if len(text) % 4 == 1:
+        text = text[:-1]  # something else begins there
+    altchars = b"-_" if url else None
+    padded = text + b"=" * (-len(text) % 4)
+    try:
+        plain = base64.b64decode(padded, altchars)
+    except (ValueError, binascii.Error):
+        return None
+    changed = change(plain)
+    if changed == plain:
+        return None
+    coded = base64.b64encode(changed, altchars)
+    bare = len(text) % 4 != 0 and not run.endswith(b"=")
+    return coded.rstrip(b"=") if bare else coded
+
+
+def hex_blocks(data: bytes, change: Change) -> Iterator[tuple[int, int, bytes]]:
+    """As ``base64_blocks``, of hexadecimal digits."""
+    for match in _RUN16.finditer(data):
+        run = match[0]
+        for offset in (0, 1):
+            digits = run[offset:]
+            digits = digits[: len(digits) // 2 * 2]
+            plain = bytes.fromhex(digits.decode())
+            changed = change(plain)
+            if changed != plain:
+                text = changed.hex().encode()
+                upper = run.upper() == run and run.lower() != run
+                yield (
+                    match.start() + offset,
+                    match.start() + offset + len(digits),
+                    text.upper() if upper else text,
+                )
+                break
+
+
+def gunzip(data: bytes) -> bytes | None:
+    """What a gzip or zlib member unfolds to; None for other data, or too much of it."""
+    if data[:2] != b"\x1f\x8b" and data[:2] not in (b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
+        return None
+    unfolding = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        plain = unfolding.decompress(data, _UNFOLDED)
+    except zlib.error:
+        return None
+    return plain if plain else None
+
+
+def recode_gzip(data: bytes, change: Change) -> bytes:
+    """``data``, a gzip or zlib member, with its content changed; the very same where nothing changes."""
+    plain = gunzip(data)
+    if plain is None:
+        return data
+    changed = change(plain)
+    if changed == plain:
+        return data
+    return gzip.compress(changed, mtime=0) if data[:2] == b"\x1f\x8b" else zlib.compress(changed)

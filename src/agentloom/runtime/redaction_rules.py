@@ -1,0 +1,218 @@
+"""What users declare secret beside what is found by itself: values, fields, patterns, functions, variables."""
+
+from __future__ import annotations
+
+import contextvars
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from agentloom.errors import ValueRefused
+from agentloom.format.canonical import Tree
+from agentloom.runtime.fieldrules import steps_of
+from agentloom.runtime.redaction_env import LEAST, environment_values, too_common
+from agentloom.runtime.redaction_find import Found, Known
+
+__all__ = ["NO_RULES", "Rules", "SecretFinder", "in_effect", "rules_of_record", "secrets", "use_secrets"]
+
+SecretFinder = Callable[[str], Iterable["tuple[int, int] | tuple[int, int, str]"]]
+"""Finds what is secret in a text: start and end of each, and what it is (``"email"``)."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules of a user, as `secrets` makes them."""
+
+    values: Mapping[bytes, Known] = field(default_factory=dict[bytes, Known])
+    fields: tuple[tuple[str, ...], ...] = ()
+    patterns: tuple[tuple[str, str], ...] = ()
+    functions: tuple[SecretFinder, ...] = ()
+    variables: tuple[str, ...] = ()
+
+    @property
+    def field_names(self) -> tuple[bytes, ...]:
+        """The names at the ends of the paths."""
+        return tuple(sorted({path[-1].encode() for path in self.fields if path[-1] != "[]"}))
+
+    def names(self, path: Sequence[object]) -> bool:
+        """Whether a place in a payload is one that was named: its last steps are a path."""
+        if not self.fields:
+            return False
+        steps = ["[]" if type(step) is int else step for step in path]
+        return any(steps[-len(wanted) :] == list(wanted) for wanted in self.fields)
+
+    def finder(self) -> Callable[[bytes], Iterable[Found]] | None:
+        """Finds what patterns and functions find; None without any."""
+        if not self.patterns and not self.functions:
+            return None
+        compiled = [(name, re.compile(pattern)) for name, pattern in self.patterns]
+
+        def find(data: bytes) -> list[Found]:
+            text = data.decode("utf-8", "surrogateescape")
+            spans = [
+                (match.start(1 if pattern.groups else 0), match.end(1 if pattern.groups else 0), name)
+                for name, pattern in compiled
+                for match in pattern.finditer(text)
+            ]
+            for function in self.functions:
+                spans += [(start, end, *(more or ("personal data",))) for start, end, *more in function(text)]
+            return [
+                Found(*_bytes_span(text, start, end), Known(str(kind)))
+                for start, end, kind in spans
+                if start < end
+            ]
+
+        return find
+
+    def facts(self) -> dict[str, Tree]:
+        """What the trace keeps of them, so that a replay redacts alike. Values are not kept."""
+        facts: dict[str, Tree] = {}
+        if self.fields:
+            facts["paths"] = [".".join(path).replace(".[]", "[]") for path in self.fields]
+        if self.patterns:
+            facts["patterns"] = [[name, pattern] for name, pattern in self.patterns]
+        if self.variables:
+            facts["env"] = list(self.variables)
+        return facts
+
+
+NO_RULES = Rules()
+
+
+def _bytes_span(text: str, start: int, end: int) -> tuple[int, int]:
+    if text.isascii():
+        return start, end
+    first = len(text[:start].encode("utf-8", "surrogateescape"))
+    return first, first + len(text[start:end].encode("utf-8", "surrogateescape"))
+
+
+def secrets(
+    *,
+    values: Iterable[str | bytes] = (),
+    paths: Iterable[str] = (),
+    patterns: Iterable[str | re.Pattern[str]] | Mapping[str, str | re.Pattern[str]] = (),
+    env: Iterable[str] = (),
+    find: SecretFinder | Iterable[SecretFinder] = (),
+) -> Rules:
+    """What shall not be written of the runs in ``with use_secrets(secrets(...))``, beside what is found by itself.
+
+    ``values``: texts themselves, in every coding. ``paths``: fields by the ends of their paths: ``ssn``, ``card.number``,
+    ``messages[].name``. ``patterns``: regular expressions, by name or in a list; with a group, the first is what is secret.
+    ``env``: variables whose values are secret although their names do not say so. ``find``: functions that give the spans
+    of what is secret in a text.
+
+    Raises ``ValueRefused`` for a value that is too short or too common to be looked for, and for a path or pattern that
+    is none.
+    """
+    known: dict[bytes, Known] = {}
+    for value in values:
+        text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+        if too_common(text):
+            raise ValueRefused(
+                "secrets(values=)",
+                type(value).__name__,
+                f"a value of {len(text)} characters, too short or too common to be looked for in every text",
+                hint=f"give values of at least {LEAST} characters that are no words, or name the field: secrets(paths=[...])",
+            )
+        known[text.encode("utf-8", "surrogateescape")] = Known("declared value")
+    functions = (find,) if callable(find) else tuple(find)
+    return Rules(known, _paths(paths), _patterns(patterns), functions, tuple(env))
+
+
+def _paths(paths: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    made: list[tuple[str, ...]] = []
+    for path in paths:
+        try:
+            made.append(steps_of(path))
+        except ValueError as error:
+            raise ValueRefused("secrets(paths=)", "str", str(error)) from None
+    return tuple(made)
+
+
+def _patterns(given: Any) -> tuple[tuple[str, str], ...]:
+    pairs: list[tuple[str, Any]] = []
+    if isinstance(given, Mapping):
+        pairs = list(cast("Mapping[str, Any]", given).items())
+    else:
+        pairs = [("pattern", one) for one in given]
+    made: list[tuple[str, str]] = []
+    for name, one in pairs:
+        text: str = one.pattern if isinstance(one, re.Pattern) else one
+        try:
+            found = re.compile(text)
+        except re.error as error:
+            raise ValueRefused(
+                "secrets(patterns=)", "str", f"{text!r:.60} is no regular expression: {error}"
+            ) from None
+        if found.match(""):
+            raise ValueRefused(
+                "secrets(patterns=)", "str", f"{text!r:.60} fits the empty text, and so every place"
+            )
+        flags = (
+            isinstance(one, re.Pattern) and "(?i)"
+            if isinstance(one, re.Pattern) and one.flags & re.IGNORECASE
+            else ""
+        )
+        made.append((name, f"{flags or ''}{text}"))
+    return tuple(made)
+
+
+# -- in effect --------------------------------------------------------------------------------------------------------
+
+_in_use: contextvars.ContextVar[Rules] = contextvars.ContextVar("agentloom.secrets", default=NO_RULES)
+
+
+def _joined(first: Rules, then: Rules) -> Rules:
+    return Rules(
+        {**first.values, **then.values},
+        first.fields + then.fields,
+        first.patterns + then.patterns,
+        first.functions + then.functions,
+        first.variables + then.variables,
+    )
+
+
+@contextmanager
+def use_secrets(*rules: Rules) -> Generator[None]:
+    """For the block, and for every run that is recorded or replayed in it, these rules are in effect."""
+    whole = _in_use.get()
+    for one in rules:
+        whole = _joined(whole, one)
+    token = _in_use.set(whole)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
+def in_effect() -> Rules:
+    """The rules of the running context, with the values of the variables that they name."""
+    return _with_variables(_in_use.get())
+
+
+def _with_variables(rules: Rules) -> Rules:
+    if not rules.variables:
+        return rules
+    values = {
+        value: known
+        for value, known in environment_values(rules.variables).values.items()
+        if known.name in rules.variables
+    }
+    return _joined(rules, Rules(values))
+
+
+def rules_of_record(policy: object) -> Rules:
+    """The rules in effect, with those that a trace was recorded under (its ``policy``)."""
+    rules = _in_use.get()
+    facts = cast("dict[str, Any]", policy).get("secrets") if isinstance(policy, dict) else None
+    if isinstance(facts, dict):
+        kept = cast("dict[str, Any]", facts)
+        recorded = Rules(
+            fields=_paths(kept.get("paths") or ()),
+            patterns=tuple((str(name), str(pattern)) for name, pattern in kept.get("patterns") or ()),
+            variables=tuple(kept.get("env") or ()),
+        )
+        rules = _joined(rules, recorded)
+    return _with_variables(rules)
