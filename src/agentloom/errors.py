@@ -17,7 +17,7 @@
         ├── TargetError                an agent or script that cannot be found, imported or chosen
         ├── NoActiveRun                a host function called outside a run
         ├── NotSupported               a feature that this version does not have, said loudly
-        ├── UnrecordedEffect           an effect that replay refused (what, file, line, function)
+        ├── UnrecordedEffect           an effect that a strict guard refused (what, kind, file, line, function)
         ├── PayloadMissing             a blob that was erased or lost (call id, blob id)
         ├── ProviderError              a model provider that cannot be reached or configured
         │   └── ModelError             a provider's refusal or failure of one call (kind, status, delay)
@@ -193,7 +193,8 @@ class NotSupported(LoomError):
 
 
 class UnrecordedEffect(LoomError):
-    """Replay refused an effect that the trace does not hold. ``what``, ``file``, ``line``, ``function``."""
+    """A strict guard refused an effect of the agent's own code, which its trace would not hold. The run ends failed
+    with it, whatever the agent catches. ``what``, ``kind``, ``file``, ``line``, ``function``."""
 
     what = _fact("what", "The effect.")
     file = _fact("file", "The file of the code that tried it.")
