@@ -62,7 +62,7 @@ def _tags(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) 
 @click.option("--conversation", metavar="ID", help="The conversation that the run belongs to.")
 @click.option(
     "--guard", type=click.Choice(["strict", "virtual", "off"]),
-    help="The run's guard. Default: the agent's own; of a script: off.",
+    help="The run's guard. Default: the agent's own; of a script: virtual.",
 )  # fmt: skip
 @common
 def command(

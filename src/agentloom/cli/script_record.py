@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["record"]
 
+_OF_SCRIPTS = "virtual"
+"""The guard of scripts, unless another is asked for: it refuses nothing of a stranger's program when recording."""
+
 
 def record(job: dict[str, Any], results: Results) -> int:
     """Record what ``job`` names; the exit code is the program's own."""
@@ -37,7 +40,8 @@ def record(job: dict[str, Any], results: Results) -> int:
     code = load(path)
     program = Program(path, code, list(job["args"]), stream_facts(), job.get("tools") or {})
     outer = asyncio.new_event_loop()
-    options = RunOptions(job.get("seed"), job.get("tags") or {}, job.get("conversation"), job.get("guard"))
+    guard = job.get("guard") or _OF_SCRIPTS
+    options = RunOptions(job.get("seed"), job.get("tags") or {}, job.get("conversation"), guard)
     recording = begin(
         script_agent(path),
         tuple(program.argv),
