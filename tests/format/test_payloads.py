@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 
-from agentloom.errors import FormatError, LoomError
+from agentloom.errors import FormatError, LoomError, PayloadMissing
+from agentloom.format import payloads
 from agentloom.format.canonical import Tree
 from agentloom.format.journal import Journal, check
 from spec.vector_maker import Maker
@@ -117,3 +121,202 @@ def test_lists_that_are_small_as_text_cannot_unfold_without_end() -> None:
     with pytest.raises(FormatError) as caught:
         Journal.parse(made.entry("note", val=blob).end().data).tree(blob)
     assert caught.value.code == "limit.expanded"
+
+
+def held(*payloads: Tree | bytes) -> tuple[Journal, list[str]]:
+    """A journal whose notes name these payloads, each written as it is, and their ids. ``ID`` stands for the first."""
+    made = Maker("held").start()
+    ids: list[str] = []
+    for payload in payloads:
+        if isinstance(payload, bytes):
+            ids.append(made.blobs.put_bytes(payload))
+        else:
+            text = json.dumps(payload).replace("ID", ids[0] if ids else "")
+            ids.append(made.blobs._write_json(text.encode(), text.encode()))
+        made.entry("note", val=ids[-1])
+    data = made.end().data
+    assert check(data).consistent
+    return Journal.parse(data), ids
+
+
+@pytest.mark.parametrize(
+    ("payload", "own"),
+    [
+        ({"a": [1, "$5", {"b$": None}]}, True),
+        ({"a": '{"$ref": "x"}'}, True),
+        ("$", True),
+        ({"a": {"$tuple": [1]}}, False),
+        ({"a": {"$m": 1, "n": 2}}, False),
+    ],
+    ids=str,
+)
+def test_whether_a_payload_is_its_own_value(payload: Tree, own: bool) -> None:
+    journal, (blob,) = held(payload)
+    assert journal.value(blob) == (payload, own)
+    if own:
+        assert journal.value(blob)[0] is not journal.value(blob)[0] or not isinstance(payload, (dict, list))
+
+
+def test_a_payload_in_another_spelling_or_form_is_not_its_own_value() -> None:
+    made = Maker("spelling").start()
+    spelled = made.blobs._write_json(b'{ "a" : { "\\u0024tuple": [1]}}', b"1")
+    made.entry("note", val=spelled)
+    binary = made.blobs.put_bytes(b"$")
+    journal = Journal.parse(made.entry("note", val=binary).end().data)
+    assert journal.value(spelled) == ({"a": {"$tuple": [1]}}, False)
+    assert journal.value(binary) == ({"$bytes": "JA=="}, False)
+    with pytest.raises(PayloadMissing, match="payload 000000000000 is not in the trace") as caught:
+        journal.value("0" * 64)
+    assert (caught.value.fields["blob"], caught.value.fields["erased"]) == ("0" * 64, False)
+
+
+def test_what_a_journal_holds_is_told_by_id() -> None:
+    journal, (text, binary) = held({"a": 1}, b"\x00\x01")
+    assert (journal.form(text), journal.data(text), journal.text(text)) == ("json", b'{"a": 1}', b'{"a": 1}')
+    assert (journal.form(binary), journal.data(binary)) == ("bytes", b"\x00\x01")
+    assert (journal.has(text), journal.has("0" * 64), journal.text("0" * 64)) == (True, False, b"")
+    assert journal.blobs[-3:-1] == [text, binary]
+    assert (journal.nonce, len(journal.nonce or b"")) == (journal.data(journal.entries[0]["nonce"]), 32)
+
+
+def test_an_erased_payload_names_the_entry() -> None:
+    journal = Journal.parse(erase())
+    with pytest.raises(PayloadMissing) as caught:
+        journal.form(journal.entries[4]["val"])
+    assert (caught.value.fields["blob"], caught.value.fields["erased"]) == (journal.entries[4]["val"], True)
+
+
+def raw(made: Maker, tree: Tree) -> str:
+    """The id of a payload that is written as it is."""
+    text = json.dumps(tree, separators=(",", ":")).encode()
+    return made.blobs._write_json(text, text)
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("payload", "found"),
+    [
+        ({"$ref": "ID"}, {"a": [1, {"b": 2}], "t": LONG}),
+        ([0, {"$ref": "ID"}, {"c": {"$ref": "ID"}}], [0, {"a": [1, {"b": 2}], "t": LONG}, {"c": {"a": [1, {"b": 2}], "t": LONG}}]),
+        ({"$part": [{"$ref": "ID"}, "a", 1, "b"]}, 2),
+        ([{"$part": [{"$ref": "ID"}, "a", 0]}], [1]),
+        ([{"$part": [{"$ref": "ID"}]}], [{"a": [1, {"b": 2}], "t": LONG}]),
+        ({"t": {"$json": [{"$part": [{"$ref": "ID"}, "a"]}, "spaced"]}}, {"t": '[1, {"b": 2}]'}),
+        ({"t": {"$json": [{"$part": [{"$ref": "ID"}, "a"]}, "compact"]}}, {"t": '[1,{"b":2}]'}),
+        ({"$ref": "ID", "more": 1}, {"$ref": "ID", "more": 1}),
+        ({"$ref": "short"}, {"$ref": "short"}),
+        ({"$ref": 7}, {"$ref": 7}),
+        ({"$part": "text"}, {"$part": "text"}),
+        ({"$json": {"a": {"$ref": "ID"}}}, {"$json": {"a": {"a": [1, {"b": 2}], "t": LONG}}}),
+        ({"$text": "kept"}, {"$text": "kept"}),
+        ({"$tuple": [{"$ref": "ID"}]}, {"$tuple": [{"a": [1, {"b": 2}], "t": LONG}]}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_references_are_replaced_where_they_are_some(payload: Tree, found: Tree) -> None:
+    journal, (first, blob) = held({"a": [1, {"b": 2}], "t": LONG}, payload)
+    assert journal.tree(blob) == json.loads(json.dumps(found).replace("ID", first))
+
+
+@pytest.mark.parametrize(
+    ("payload", "code", "words"),
+    [
+        ({"$text": [{"$ref": "ID"}]}, "value.parts", r"the parts of \$text are references to bytes blobs"),
+        ({"$bytes": ["ID"]}, "value.parts", r"the parts of \$bytes are references"),
+        ({"$bytearray": [{"$ref": "ID", "n": 1}]}, "value.parts", r"the parts of \$bytearray are"),
+        ({"$text": [{"$ref": 7}]}, "value.parts", r"the parts of \$text are"),
+        ({"$text": [["$ref"]]}, "value.parts", r"the parts of \$text are"),
+        ({"$part": [{"$ref": "ID"}, "no"]}, "value.parts", r"a \$part that leads nowhere: 'no'"),
+        ({"$part": [{"$ref": "ID"}, "a", 2]}, "value.parts", r"a \$part that leads nowhere: 2"),
+        ({"$part": [{"$ref": "ID"}, "a", "0"]}, "value.parts", r"a \$part that leads nowhere: '0'"),
+        ({"$part": [{"$ref": "ID"}, 0]}, "value.parts", r"a \$part that leads nowhere: 0"),
+        ({"$part": []}, "value.parts", r"a \$part that leads nowhere: 0"),
+        ({"$json": [{"$ref": "ID"}, "odd"]}, "value.parts", r"a \$json that leads nowhere: 'odd'"),
+        ({"$json": [{"$ref": "ID"}, "compact", 1]}, "value.parts", r"a \$json that leads nowhere: too many"),
+        ({"$list": ["ID", 1, []]}, "blob.list", "is extended but holds no list there"),
+        ({"m": {"$list": ["ID", 1, []]}}, "blob.list", "is extended but holds no list there"),
+        ({"t": {"$list": ["ID", 1, []]}}, "blob.list", "is extended but holds no list there"),
+        ({"a": {"$list": ["ID", 3, []]}}, "blob.list", "keeps 3 items of 2"),
+    ],
+    ids=str,
+)
+def test_references_that_lead_nowhere_are_named(payload: Tree, code: str, words: str) -> None:
+    journal, (_, blob) = held({"a": [1, {"b": 2}], "t": LONG}, payload)
+    with pytest.raises(FormatError, match=words) as caught:
+        journal.tree(blob)
+    assert caught.value.code == code
+
+
+def test_parts_are_joined() -> None:
+    journal, ids = held(b"\xe2\x98", b"\x83 snow")
+    made = Maker("parts").start()
+    parts: list[Tree] = [{"$ref": made.blobs.put_bytes(journal.data(blob))} for blob in ids]
+    blobs = [made.put({"x": {tag: parts}}) for tag in ("$text", "$bytes", "$bytearray")]
+    broken = made.put({"$text": parts[:1]})
+    again = Journal.parse(made.entry("note", reads=[*blobs, broken]).end().data)
+    assert [again.tree(blob) for blob in blobs] == [
+        {"x": "\u2603 snow"},
+        {"x": {"$bytes": base64.b64encode("\u2603 snow".encode()).decode()}},
+        {"x": {"$bytearray": base64.b64encode("\u2603 snow".encode()).decode()}},
+    ]
+    with pytest.raises(FormatError, match=r"the parts of a \$text are not UTF-8") as caught:
+        again.tree(broken)
+    assert caught.value.code == "value.parts"
+
+
+def test_damage_in_a_payload_is_named_with_its_blob() -> None:
+    made = Maker("damage").start()
+    texts = (b"{]", b'{"$list": [1]}', b'{"a": {"$list": [1]}}', b'{"a":1,"a":2}')
+    blobs = [made.blobs._write_json(text, text) for text in texts]
+    outer = [made.put([{"$ref": blob}]) for blob in blobs]
+    for blob in blobs + outer:
+        made.entry("note", val=blob)
+    journal = Journal.parse(made.end().data)
+    codes = ("json.syntax", "blob.list", "blob.list", "json.duplicate")
+    for blob, around, code in zip(blobs, outer, codes, strict=True):
+        for asked in (blob, around):
+            with pytest.raises(FormatError, match=f"blob {blob[:12]}: ") as caught:
+                journal.tree(asked)
+            assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("free", "ratio", "expanded"), [(40_000, 0, 10**9), (10_000, 5, 10**9), (10**6, 1, 100_000)]
+)
+def test_a_payload_may_unfold_to_so_much_beside_what_the_file_holds(
+    free: int, ratio: int, expanded: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("UNFOLDED_FREE", free), ("UNFOLDED_RATIO", ratio), ("EXPANDED_BYTES", expanded)):
+        monkeypatch.setattr(payloads, name, value)
+    made = Maker("so much").start()
+    first = made.put([[]] * 300)
+    base = 901 + 48 * 301  # its JSON, and something for each array
+    refs: list[list[Tree]] = [[{"$ref": first}] * count for count in range(1, 12)]
+    blobs = [raw(made, items) for items in refs]
+    fields = [raw(made, {"m": items, "n": 1}) for items in refs]
+    listed = [raw(made, {"$list": [first, 300, items]}) for items in refs]
+    for blob in blobs + fields + listed:
+        made.entry("note", val=blob)
+    data = made.end().data
+    most = min(expanded, free + ratio * len(data))
+    journal = Journal.parse(data)
+    for made_of in (blobs, fields, listed):
+        unfolded = []
+        for count, blob in enumerate(made_of, 1):
+            covered = journal.data(blob)
+            size = base * count + len(covered) + 48 * (covered.count(b"[") + covered.count(b"{"))
+            unfolded.append(_unfolds(journal, blob, size + (base if made_of is listed else 0), most))
+        assert unfolded[0]
+        assert not unfolded[-1]
+
+
+def _unfolds(journal: Journal, blob: str, size: int, most: int) -> bool:
+    if size <= most:
+        journal.tree(blob)
+        return True
+    with pytest.raises(FormatError, match=f"payload {blob[:12]} unfolds to over {most} bytes") as caught:
+        journal.tree(blob)
+    assert caught.value.code == "limit.expanded"
+    return False

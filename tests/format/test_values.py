@@ -387,3 +387,54 @@ def test_a_bad_tag_is_an_error_for_the_agent_and_data_for_a_view(tree: Any, code
         decode(tree, TYPES)
     assert caught.value.code == code
     assert decode(tree) == tree
+
+
+def test_deep_trees_are_read_although_orjson_does_not_write_them() -> None:
+    tree: Any = {"$tuple": [1]}
+    for _ in range(_ORJSON_DEPTH + 50):
+        tree = [tree]
+    value = decode(tree)
+    for _ in range(_ORJSON_DEPTH + 50):
+        (value,) = value
+    assert value == (1,)
+
+
+def test_plain_reading_shows_an_error_as_it_was_written() -> None:
+    tree: Any = encode([ValueError("x", (1,))], TYPES)
+    assert decode(tree) == [
+        {"type": "builtins:ValueError", "args": ["x", (1,)], "attrs": {}, "message": "('x', (1,))"}
+    ]
+    assert type(decode(tree, TYPES)[0]) is ValueError
+
+
+@pytest.mark.parametrize(
+    ("tree", "code", "words", "hint"),
+    [
+        ({"$new": 1}, "value.unknown", r"the tag \$new is not known", "upgrade agentloom"),
+        (
+            {"$obj": {"type": "m:T", "how": "enum", "data": "A"}},
+            "value.undeclared",
+            "the trace holds a enum m:T|the trace holds an enum m:T",
+            "register it, or declare it in the annotations of the tool",
+        ),
+        ({"$set": [[1]]}, "value.tag", r"a \$set that cannot be read: unhashable type: 'list'", None),
+        ({"$obj": {"type": "m:T"}}, "value.tag", r"a \$obj that cannot be read: 'how'", None),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_an_agent_cannot_have_is_named(tree: Any, code: str, words: str, hint: str | None) -> None:
+    with pytest.raises(FormatError, match=words) as caught:
+        decode({"a": [tree]}, TYPES)
+    assert (caught.value.code, caught.value.hint) == (code, hint)
+
+
+def test_a_model_without_optional_state_comes_back_as_pydantic_makes_it() -> None:
+    class Root(pydantic.RootModel[list[int]]):
+        pass
+
+    types = Types()
+    types.register(Root)
+    found = decode(encode(Root([1, 2]), types), types)
+    assert found == Root([1, 2])
+    assert found.model_extra is None
+    assert vars(found) == {"root": [1, 2]}
