@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
+import random
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from agentloom.errors import ValueRefused
 from agentloom.format import blobs
 from agentloom.format.blobs import BlobWriter
 from agentloom.format.echoes import STYLES
+from agentloom.format.journal import Journal
+from spec.vector_maker import Maker
 
 
 class Writing:
@@ -301,3 +305,174 @@ def test_a_payload_may_weigh_so_much_beside_what_the_file_holds(
             assert f"it weighs {weight} bytes" in str(caught.value)
             assert f"(over {most})" in str(caught.value)
     assert 0 < refused < 39
+
+
+@pytest.fixture
+def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One part of a payload has at most 2,000 bytes."""
+    monkeypatch.setattr(blobs, "PART_BYTES", 2_000)
+    monkeypatch.setattr(blobs, "_ROOM", 5_000)
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_text_over_a_part_is_kept_as_bytes_in_parts(writing: Writing) -> None:
+    assert writing.put("x" * 2_000) == ["x" * 2_000, "@1"]
+    assert writing.put("y" * 2_001) == [
+        encoded("y" * 2_000),
+        encoded("y"),
+        {"$text": [{"$ref": "@2"}, {"$ref": "@3"}]},
+        "@4",
+    ]
+    assert writing.put(["z" * 2_000, "y" * 2_001]) == [
+        "z" * 2_000,
+        [{"$ref": "@5"}, {"$ref": "@4"}],
+        "@6",
+    ]
+    assert writing.put(["\u00e9" * 1_001]) == [
+        encoded("\u00e9" * 1_000),
+        encoded("\u00e9"),
+        [{"$text": [{"$ref": "@7"}, {"$ref": "@8"}]}],
+        "@9",
+    ]
+    assert writing.put(['"' * 1_500]) == [
+        '"' * 1_500,
+        [{"$ref": "@10"}],
+        "@11",
+    ]  # bytes of the text, not of its JSON
+
+
+LONG = [f"{number:02}" + "x" * 95 for number in range(45)]  # 100 bytes each, with a comma
+
+
+def pieces(first: int, items: list[Any], size: int = 21) -> list[Any]:
+    """What a list over a part is written as: each piece extends the one before."""
+    lines: list[Any] = [items[:size]]
+    for start in range(size, len(items), 21):
+        lines.append({"$list": [f"@{first + len(lines) - 1}", start, items[start : start + 21]]})
+    return lines
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_a_list_over_a_part_is_kept_in_pieces(writing: Writing) -> None:
+    exact = [*LONG[:19], "x" * 96]
+    assert len(json.dumps(exact, separators=(",", ":"))) == 2_000
+    assert writing.put(exact) == [exact, "@1"]
+    over = [*LONG[:19], "y" * 97]
+    assert writing.put(over) == [over, {"$ref": "@2"}, "@3"]
+    assert writing.put(LONG) == [*pieces(4, LONG), {"$ref": "@6"}, "@7"]
+    assert writing.put({"m": LONG[1:]})[:-2] == pieces(8, LONG[1:])
+    assert writing.put([LONG[1:], 1]) == [[{"$ref": "@10"}, 1], "@12"]
+    assert writing.put([*LONG, "more"]) == [
+        {"$list": ["@5", 42, [*LONG[42:], "more"]]},
+        {"$ref": "@13"},
+        "@14",
+    ]
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_a_history_that_adds_more_than_a_part_is_a_list_in_pieces(writing: Writing) -> None:
+    start = ["s" * 300]
+    writing.put({"m": start}, "s")
+    assert writing.put({"m": start + LONG}, "s") == [
+        *pieces(2, start + LONG, 18),
+        {"m": {"$ref": "@4"}},
+        "@5",
+    ]
+    assert writing.put({"m": [*start, *LONG, "more"]}, "s") == [{"m": {"$list": ["@5", 46, ["more"]]}}, "@6"]
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_a_history_that_adds_large_items_stays_a_history(writing: Writing) -> None:
+    """What counts is what its line holds; items of 1,024 bytes stand apart."""
+    start = ["s" * 300]
+    writing.put({"m": start}, "s")
+    large = [letter * 1_100 for letter in "abc"]
+    assert writing.put({"m": start + large}, "s") == [
+        *large,
+        {"m": {"$list": ["@1", 1, [{"$ref": "@2"}, {"$ref": "@3"}, {"$ref": "@4"}]]}},
+        "@5",
+    ]
+    exact = [item + "x" for item in LONG[:20]]  # 2,000 bytes, without what stands between them
+    assert writing.put({"m": start + exact}, "s") == [{"m": {"$list": ["@1", 1, exact]}}, "@6"]
+    assert writing.put({"m": [*start, 1, *exact]}, "s")[-2] == {"m": {"$ref": "@8"}}
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_a_line_that_would_be_too_long_is_refused(writing: Writing) -> None:
+    mapping = {f"key{number:03}": "v" * 90 for number in range(48)}
+    size = len(json.dumps(mapping, separators=(",", ":")))
+    exact = {**mapping, "k": "w" * (5_000 - size - 7)}
+    assert writing.put(exact) == [exact, "@1"]
+    with pytest.raises(ValueRefused) as caught:
+        writing.put({**exact, "k": "w" * (5_000 - size - 6)})
+    assert (caught.value.path, caught.value.type_name) == ("value", "json")
+    assert caught.value.reason.startswith("5001 bytes in one mapping; a line holds 16777216")
+
+
+def test_bytes_and_nonces_have_their_sizes(writing: Writing) -> None:
+    for put, data, path, reason in (
+        (writing.writer.put_bytes, bytes(2**20 + 1), "value", "one bytes blob holds at most 1048576 bytes"),
+        (writing.writer.put_nonce, bytes(31), "nonce", "a nonce has 32 bytes, not 31"),
+    ):
+        with pytest.raises(ValueRefused) as caught:
+            put(data)
+        assert (caught.value.path, caught.value.type_name, caught.value.reason) == (path, "bytes", reason)
+    assert writing.writer.put_bytes(b"a" * 32) != writing.writer.put_nonce(b"a" * 32)
+    assert writing.writer.put_bytes(b"a" * 32) == writing.writer.put_bytes(b"a" * 32)
+
+
+def test_small_payloads_hold_no_references(writing: Writing) -> None:
+    """A payload of under 200 bytes is written as it is, although a part of it was said before."""
+    writing.put(["a" * 92])
+    small = {"g": ["a" * 92], "h": "b" * 90}
+    assert len(json.dumps(small, separators=(",", ":"))) == 199
+    assert writing.put(small) == [small, "@2"]
+    assert writing.put({**small, "h": "b" * 91}) == [{"g": {"$ref": "@1"}, "h": "b" * 91}, "@3"]
+    writing.put("s" * 150)
+    writing.put({"m": ["a" * 300]}, "s")
+    assert writing.put({"m": ["a" * 300, "s" * 150]}, "s")[0] == {"m": {"$list": ["@5", 1, ["s" * 150]]}}
+    writing.put("t" * 200)
+    assert writing.put({"x": "t" * 200, "y": "s" * 150})[0] == {"x": {"$ref": "@7"}, "y": "s" * 150}
+
+
+def test_the_first_history_of_a_series_starts_nothing_anew(writing: Writing) -> None:
+    writing.put({"m": ["a" * 300]}, "s")
+    other = {"m": [{"t": "b" * 300}]}
+    assert writing.put(other, "t") == [other, "@2"]
+    assert writing.put({"n": [{"t": "c" * 300}]}, "s") == [{"n": [{"t": "c" * 300}]}, "@3"]
+
+
+def test_a_tree_that_nobody_checked_is_checked(writing: Writing) -> None:
+    nan = float("nan")
+    for tree, series in (({"a": nan}, None), ({"m": [1], "a": nan}, "s"), ({"a": 2**64}, None)):
+        with pytest.raises(ValueRefused):
+            writing.put(tree, series)
+    assert writing.writer.pending == b""
+    assert writing.put({"a": [1]}, encoded=True) == [{"a": [1]}, "@1"]
+    assert writing.put({"m": ["a" * 300]}, "s", encoded=True) == [{"m": ["a" * 300]}, "@2"]
+
+
+def test_a_writer_that_goes_on_knows_all_that_is_whole() -> None:
+    made = Maker("resumed").start()
+    made.entry("note", val=made.put({"m": ["a" * 300]}, "s")).entry(
+        "note", val=made.put({"m": ["a" * 300, 1]}, "s")
+    )
+    lost = made.put({"big": "x" * 2000})
+    made.entry("note", val=lost)
+    binary = made.blobs.put_bytes(b"$$")
+    made.entry("note", val=binary)
+    trees: list[Any] = [{"a": [1]}, {"t": "$5"}, {"x": "y" * 1100, "z": 1}, {"b": {"$bytes": "A" * 1024}}]
+    ids = [made.put(tree) for tree in trees]
+    made.entry("note", reads=ids)
+    (part,) = (line for line in made.data.splitlines() if b"xxxx" in line)
+    data = made.end().data.replace(part + b"\n", b"")
+    again = BlobWriter.resume(Journal.parse(data), random.Random(1).randbytes)
+    assert [again.put(tree) for tree in trees] == ids
+    assert again.put_bytes(b"$$") == binary
+    assert again.pending == b""
+    assert again.put({"big": "x" * 2000}) != lost
+    assert again._size == len(data) + len(b'{"big":{"$ref":"') + 64 + len(b'"}}') + 2002
