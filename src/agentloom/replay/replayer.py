@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
 from agentloom.errors import Diverged
 from agentloom.format.journal import Journal
+from agentloom.format.placeholders import PLACEHOLDER, START, numbers_in, placeholder
 from agentloom.format.values import Tree, decode
 from agentloom.replay.cause import Cause, CodeFacts, find_cause, parse_src
 from agentloom.replay.code import ModuleSource, code_changes
@@ -29,6 +31,8 @@ from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.ledger import NoLedger
 from agentloom.runtime.places import Places
+from agentloom.runtime.redaction import Redactor
+from agentloom.runtime.redaction_rules import in_effect, rules_of_record
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
 
@@ -71,7 +75,9 @@ def watch_over(session: Session, refusing: Refusing) -> None:
 def session_for(recording: Recording, source: ReplaySource, root: str) -> Session:
     """A session that replays ``recording``; ``root`` is the folder that places in the code are relative to."""
     nonce = recording.nonce if recording.nonce is not None else _NO_NONCE
-    engine = Engine(NoLedger(), source, nonce=nonce, types=TYPES, places=Places(root))
+    redactor = Redactor(rules_of_record(recording.payload("policy")), recording.secrets())
+    engine = Engine(NoLedger(), source, nonce=nonce, types=TYPES, places=Places(root), redactor=redactor)
+    source.redactor, source.redact = redactor, weakref.WeakMethod(engine.redact)
 
     def unknown(what: str, where: str) -> BaseException:
         failure = source.refuse(environment_finding(what, where))
@@ -163,8 +169,18 @@ def current_facts(agent: AgentFunction, recording: Recording) -> CodeFacts:
     for name, source in recording.code_facts().modules.items():
         found = now.modules.get(name) or by_file.get(source.file) or _read(agent.root, source.file)
         if found is not None:
-            modules[name] = found
+            modules[name] = _as_kept(source, found)
     return replace(now, modules=modules)
+
+
+def _as_kept(recorded: ModuleSource, now: ModuleSource) -> ModuleSource:
+    """A source as it is kept in a trace: with placeholders for the secrets in it, numbered as in the recorded one."""
+    if START not in recorded.text or now.text == recorded.text:
+        return now
+    source = Redactor(in_effect()).text(now.text)
+    numbers = iter(numbers_in(recorded.text))
+    aligned = PLACEHOLDER.sub(lambda match: placeholder(next(numbers, int(match[1]))), source)
+    return replace(now, text=aligned)
 
 
 def _read(root: str, file: str) -> ModuleSource | None:

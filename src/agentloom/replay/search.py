@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import orjson
 
 from agentloom.errors import PayloadMissing
+from agentloom.format.placeholders import PLACEHOLDER
 from agentloom.format.values import Tree
 from agentloom.replay.fields import Difference
 
 if TYPE_CHECKING:
     from agentloom.replay.source import ReplaySource
 
-__all__ = ["PLACEHOLDER", "earlier_holder", "holds_placeholder"]
-
-PLACEHOLDER = re.compile(r"\[redacted:[0-9]+\]")
-"""What stands for a redacted value, numbered by first appearance."""
+__all__ = ["earlier_holder", "holds_placeholder"]
 
 _CALLS = 300  # earlier outcomes looked at
 _BYTES = 4_000_000  # of their text

@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 import orjson
 
 from agentloom.errors import Diverged, LoomError
+from agentloom.format.canonical import canonical
 from agentloom.format.guards import is_map
 from agentloom.format.values import Tree
 from agentloom.replay.fields import Comparison, Difference, compare, same_tree
@@ -26,6 +27,7 @@ from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.changes import describe
 from agentloom.runtime.minted import align_ids
 from agentloom.runtime.profiles import Profile, parts_of
+from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.source import StateEntry
 
 __all__ = ["ReplaySource"]
@@ -61,6 +63,10 @@ class ReplaySource:
         self._by_name: dict[tuple[str, str], RecordedCall] = {}
         self._ruled = any(call.rule is not None for call in recording.calls)
         self._keyed = recording.nonce is not None
+        self.redactor: Redactor | None = None
+        self._aligned = False
+        self.redact: Callable[[], Callable[[Call], bool] | None] = _nobody
+        """Gives what makes of a request what would be written of it, which is asked where it is not what was recorded."""
 
     # -- what was found ------------------------------------------------------------------------------------------
 
@@ -145,6 +151,7 @@ class ReplaySource:
             recorded = step.call if step is not None and step.kind == "request" else None
             if recorded is not None and recorded.id == call.id:
                 same = recorded.key == call.key if self._keyed else self._same_request(recorded, call)
+                same = same or self._same_redacted(recorded, call)
                 if same or self._same_but_for_ids(recorded, call):
                     self._at += 1
                     self._matched += 1
@@ -158,6 +165,48 @@ class ReplaySource:
     def _same_request(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether it is the same one, of a trace whose keys cannot be made any more."""
         return identity(self.recording, call) == identity_recorded(self.recording, recorded)
+
+    def _same_redacted(self, recorded: RecordedCall, call: Call) -> bool:
+        """Whether it is the same one as written: with placeholders for its secrets, numbered as the trace numbers them."""
+        redactor, redact, made = self.redactor, self.redact(), call.tree
+        if redactor is None or redact is None or not redact(call):
+            return False
+        same = self._agrees(recorded, call, redactor)
+        if not same and self._aligned:
+            self._aligned = False
+            for one in call.grown.values():
+                one.twin = None
+                if one.base is not None:
+                    one.base.twin = None
+            redact(call)
+            same = self._agrees(recorded, call, redactor)
+        if call.kept is not None and call.kept.tree is not made:
+            call.tree = call.kept.tree  # what reports say of it
+        return same
+
+    def _agrees(self, recorded: RecordedCall, call: Call, redactor: Redactor) -> bool:
+        """Whether a redacted request is the recorded one. ``_aligned``: it is but for numbers, which were told to the
+        redactor."""
+        if recorded.name != call.name or recorded.type != call.type or recorded.profile != call.profile:
+            return False
+        if self._keyed and recorded.key == call.key:
+            return True
+        profile = self._payload(lambda: self.recording.profile(recorded))
+        then = parts_of(profile, self._payload(lambda: self.recording.request(recorded)), "key")
+        if same_tree(then, call.key_tree):
+            return True
+        self._aligned = redactor.agree(_ordered(then), _ordered(call.key_tree))
+        return False
+
+    def _as_written(self, then: Tree, now: Tree) -> Tree:
+        """``now`` as it would be written, where that is what was recorded; else as it is."""
+        redactor = self.redactor
+        if redactor is None:
+            return now
+        written = redactor.clean(now)
+        if written is not now and not same_tree(then, written, ordered=True) and redactor.agree(then, written):
+            written = redactor.tree(now)
+        return written
 
     def _same_but_for_ids(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether only ids differ that a framework stamps afresh in every process; they are noted then."""
@@ -404,6 +453,8 @@ class ReplaySource:
             )
         step.used = True
         then = self._payload(lambda: self.recording.outcome(recorded))
+        if not same_tree(then, tree, ordered=True):
+            tree = self._as_written(then, tree)
         if recorded.status != status or not same_tree(then, tree, ordered=True):
             comparison = compare(then, tree, ordered=True, root="result")
             message = (
@@ -435,8 +486,9 @@ class ReplaySource:
             then = self._payload(
                 lambda: self.recording.tree(cast(str, step.payload), f"the state {entry.name}")
             )
-            if not same_tree(then, entry.tree, ordered=True):
-                comparison = compare(then, entry.tree, ordered=True, root=entry.name)
+            now = self._as_written(then, entry.tree)
+            if not same_tree(then, now, ordered=True):
+                comparison = compare(then, now, ordered=True, root=entry.name)
                 raise self._failed(Finding("changed", ref, "", comparison, reason="state"))
         self._at += 1
 
@@ -456,6 +508,8 @@ class ReplaySource:
         if end["status"] == "cancelled" != status:
             raise self._failed(self._end_finding(None))
         then = self._payload(self.recording.output)
+        if not same_tree(then, tree, ordered=True):
+            tree = self._as_written(then, tree)
         if status != end["status"]:
             message = f"The run was {end['status']} when recorded; now it is {status}."
             raise self._failed(Finding("output", None, message, self._outputs(then, tree), reason="status"))
@@ -601,3 +655,12 @@ class ReplaySource:
             return Finding("ended early", ref, message, reason="agent ends")
         message = f"The agent {word} here; when recorded {self._happened(step)} came first."
         return Finding("ended early", ref, message, reason="agent ends")
+
+
+def _nobody() -> None:
+    """There is nobody to ask."""
+
+
+def _ordered(tree: Tree) -> Tree:
+    """``tree`` in canonical form: the order of fields is not compared."""
+    return cast(Tree, orjson.loads(canonical(tree)))

@@ -16,7 +16,7 @@ from agentloom.runtime.redaction_names import is_secret_variable
 from agentloom.runtime.scope import require
 from agentloom.runtime.sendable import refuse_half_pairs
 
-__all__ = ["env_call", "looks_secret", "now_call", "random_call", "uuid_call"]
+__all__ = ["env_call", "looks_secret", "now_call", "placeholder", "random_call", "uuid_call"]
 
 Prepared = tuple[CallSpec, Callable[[Call], object]]
 
@@ -26,6 +26,11 @@ _SECRET_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 def looks_secret(name: str, value: str) -> bool:
     """Whether an environment variable is not to be written: by its name, or as an address with a password in it."""
     return is_secret_variable(name) or _SECRET_URL.search(value) is not None
+
+
+def placeholder(name: str) -> str:
+    """What stands in a trace without a redactor for the value of a variable that is not to be written."""
+    return f"[secret {name}]"
 
 
 def now_call() -> Prepared:

@@ -10,6 +10,7 @@ from agentloom.format.blobs import BlobWriter, Suspect
 from agentloom.format.captures import Grown
 from agentloom.format.journal import JournalWriter
 from agentloom.format.values import Tree, encode
+from agentloom.runtime.ambient import looks_secret, placeholder
 from agentloom.runtime.calls import Call, Status
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_streams import Joined
@@ -189,7 +190,7 @@ class TraceLedger:
         if why is not None:
             fields["why"] = why
         if tree is not None:
-            fields["val"] = self._put(tree, f"a {kind}")
+            fields["val"] = self._put(tree, f"the {kind} entry")
         self._emit(kind, fields)
 
     def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:
@@ -243,9 +244,19 @@ class TraceLedger:
         finally:
             self._blobs.gate = None if self._redactor is None else self._redactor.gate
 
+    def _read(self) -> dict[str, object]:
+        """The variables that were read, with placeholders for credentials, however short these are."""
+        shown = self._reads.copy() if self._reads is not None else {}
+        for name, value in shown.items():
+            if isinstance(value, str) and looks_secret(name, value):
+                shown[name] = (
+                    placeholder(name) if self._redactor is None else self._redactor.variable(name, value)
+                )
+        return shown
+
     def _emit(self, kind: str, fields: Mapping[str, Tree]) -> None:
         if self._reads:
-            fields = {**fields, "vars": self._put(encode(self._reads), "the environment")}
+            fields = {**fields, "vars": self._put(encode(self._read()), "the environment")}
             self._reads.clear()
         if self._redactor is not None and self._redactor.fresh:
             fields = {**fields, "secrets": self._sure(self._redactor.untold())}

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.format.blobs import Suspect
 from agentloom.format.canonical import Tree, canonical
 from agentloom.format.captures import Grown
 from agentloom.format.echoes import text_of
-from agentloom.format.guards import is_container, is_list, is_map
+from agentloom.format.guards import is_map
 from agentloom.format.marks import Marks
-from agentloom.format.placeholders import START, placeholder
+from agentloom.format.placeholders import PLACEHOLDER, START, placeholder
 from agentloom.runtime.redaction_env import environment_values
-from agentloom.runtime.redaction_find import Finder, Found, Known
+from agentloom.runtime.redaction_find import Finder, Known
 from agentloom.runtime.redaction_formats import is_open_value
-from agentloom.runtime.redaction_names import is_secret_name
+from agentloom.runtime.redaction_names import is_secret_header, is_secret_name
 from agentloom.runtime.redaction_rules import NO_RULES, Rules
 
 if TYPE_CHECKING:
@@ -48,7 +48,22 @@ class Secret:
         facts: dict[str, Tree] = {"n": self.number, "kind": self.kind}
         if self.name is not None:
             facts["name"] = self.name
+        if self.place is not None:
+            facts["place"] = self.place
         return facts
+
+    @classmethod
+    def of_record(cls, facts: object) -> Secret | None:
+        """The secret that ``facts`` of a trace tell of; None where they do not."""
+        if not is_map(facts) or type(facts.get("n")) is not int:
+            return None
+        name, place = facts.get("name"), facts.get("place")
+        return cls(
+            facts["n"],
+            str(facts.get("kind", "secret")),
+            name if type(name) is str else None,
+            place if type(place) is str else None,
+        )
 
 
 class Redactor:
@@ -173,9 +188,19 @@ class Redactor:
         self._next = number + 1
         return number
 
-    def alias(self, now: int, then: int) -> None:
-        """On replay: what is numbered ``now`` here is ``then`` in the trace."""
-        self._alias[now] = then
+    def agree(self, then: Tree, now: Tree) -> bool:
+        """On replay: whether two payloads are equal but for the numbers of secrets, each of which stands for the same one
+        everywhere. From then on this process numbers them as the trace does."""
+        before, after = PLACEHOLDER.split(_text(then)), PLACEHOLDER.split(_text(now))
+        if len(before) != len(after) or len(before) == 1 or before[::2] != after[::2]:
+            return False
+        pairs = {(int(new), int(old)) for new, old in zip(after[1::2], before[1::2], strict=True)}
+        if len({new for new, _ in pairs}) != len(pairs) or len({old for _, old in pairs}) != len(pairs):
+            return False
+        back = {alias: number for number, alias in self._alias.items()}
+        for new, old in pairs:
+            self._alias[back.get(new, new)] = old
+        return True
 
     @property
     def fresh(self) -> bool:
@@ -216,7 +241,7 @@ class Redactor:
 
     def tree(self, tree: Tree) -> Tree:
         """A payload with placeholders for its secrets; the very same where there are none. What holds none is shared."""
-        return self._tree(tree, None)
+        return cast(Tree, self._tree(tree, None))
 
     def _tree(self, tree: Any, name: str | None) -> Any:
         kind = type(tree)
@@ -245,7 +270,7 @@ class Redactor:
         data = value.encode("utf-8", "surrogatepass")
         if is_open_value(data) and not self.rules.names(self._path):
             return self.text(value)
-        if START in value or " " in value.strip() and not self.rules.names(self._path):
+        if START in value or (" " in value.strip() and not self.rules.names(self._path)):
             return self.text(value)  # a sentence, or redacted already
         return self._replace(data, self._finder.known(data) or Known("named secret", None)).decode()
 
@@ -268,13 +293,14 @@ class Redactor:
         return fields if changed is None else changed
 
     def _items(self, items: list[Any], name: str | None) -> list[Any]:
-        if len(items) == 2 and type(items[0]) is str and type(items[1]) is str and is_secret_name(items[0]):
+        if len(items) == 2 and type(items[0]) is str and type(items[1]) is str and is_secret_header(items[0]):
             value = self._named(items[1])  # a header as a pair
             return items if value is items[1] else [items[0], value]
+        within = name if name is not None and is_secret_header(name) else None
         changed: list[Any] | None = None
         for index, item in enumerate(items):
             self._path.append(index)
-            new = self._tree(item, name)
+            new = self._tree(item, within) if not self.rules.fields else self._tree(item, within or "[]")
             self._path.pop()
             if changed is None and new is not item:
                 changed = items[:index]
@@ -282,7 +308,7 @@ class Redactor:
                 changed.append(new)
         return items if changed is None else changed
 
-    def _number_leaf(self, tree: int | float, name: str | None) -> Tree:
+    def _number_leaf(self, tree: float, name: str | None) -> Tree:
         if type(tree) is float and name is None:
             return tree
         text = str(tree)
@@ -402,6 +428,10 @@ def _numbers_by_name(
     for value, known in values.items():
         if known.name in by_name:
             yield value, by_name[known.name]
+
+
+def _text(tree: Tree) -> str:
+    return text_of(tree).decode()
 
 
 def _free(key: str, taken: Mapping[str, Any]) -> str:

@@ -89,12 +89,12 @@ class _Near:
 def _fixed() -> tuple[tuple[bytes, Any], ...]:
     """The patterns that are the same in every run, and what each means."""
     found: dict[bytes, Any] = {}
-    for one in (*FORMATS, *CONTEXTS):
-        for start in one.starts:
-            if isinstance(start, tuple):
-                found.setdefault(start[0], []).append(_Near(cast(Context, one), start[1]))
-            else:
-                found.setdefault(start, []).append(one)
+    for shape in FORMATS:
+        for start in shape.starts:
+            found.setdefault(start, []).append(shape)
+    for context in CONTEXTS:
+        for start, length in context.starts:
+            found.setdefault(start, []).append(_Near(context, length))
     for start in (
         b"sk-",
         b"AKIA",
@@ -178,6 +178,10 @@ def _plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, 
     )
 
 
+def _first(item: tuple[bytes, Known]) -> bytes:
+    return item[0]
+
+
 class Finder:
     """Finds the secrets of a run. ``values`` are texts that are secret; ``names`` fields whose values a user declared
     secret; ``more`` finds further ones in a text (patterns and functions of users), and makes each text be looked at."""
@@ -191,7 +195,7 @@ class Finder:
     ) -> None:
         self.more = more
         self.marked: set[int] = set()
-        self._plan = _plan(tuple(sorted(values.items(), key=lambda item: item[0])), tuple(names), whole=True)
+        self._plan = _plan(tuple(sorted(values.items(), key=_first)), tuple(names), whole=True)
         self._find = self._plan.automaton.find_matches_as_indexes
         self._learned: dict[bytes, Known] = {}
         self._extra: _Plan | None = None
@@ -207,7 +211,7 @@ class Finder:
     def learn(self, values: Mapping[bytes, Known]) -> None:
         """Look for these too from now on."""
         self._learned.update(values)
-        self._extra = _plan(tuple(sorted(self._learned.items(), key=lambda item: item[0])), (), whole=False)
+        self._extra = _plan(tuple(sorted(self._learned.items(), key=_first)), (), whole=False)
 
     # -- a first look --------------------------------------------------------------------------------------------
 
@@ -257,7 +261,8 @@ class Finder:
                 return None
             if "value" not in one.pattern.groupindex:
                 return Found(*match.span(one.group), Known(one.kind))
-            return None if is_open_url(match["value"]) else Found(*match.span("value"), Known(one.kind))
+            part = "user" if match["value"] is None else "value"
+            return None if is_open_url(match[part]) else Found(*match.span(part), Known(one.kind))
         near = cast(_Near, one)
         match = near.context.pattern.match(data, start + near.length)
         if match is None or is_open_value(match["value"]) or not _telling(data, start, match, near.context):
@@ -285,7 +290,7 @@ class Finder:
         spans = _merged(data, found, made)
         return [
             one
-            if type(one) is Change
+            if isinstance(one, Change)
             else Change(one.start, one.end, replace(data[one.start : one.end], one.known))
             for one in spans
         ]
@@ -379,22 +384,44 @@ class Finder:
         return b"".join(parts)
 
 
+def _heads() -> list[bytes]:
+    starts = {start for one in FORMATS for start in one.starts}
+    return [start for start in starts if start[:1].isalnum() and b"/" not in start]
+
+
+_BEGUN_BYTES)
+        match = _BEGUN.search(data, tail)
+        if match is not None:
+            places.append(match.start())
+        return min(places, default=None)
+
+    def applied(self, data: bytes, replace: Replace, depth: int = _DEPTH) -> bytes:
+        """``data`` with what must be replaced; the very same where that is nothing."""
+        if depth and data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
+            folded = recode_gzip(data, lambda inner: self.applied(inner, replace, depth - 1))
+            if folded is not data:
+                return folded
+        changes = self.changes(data, replace, depth)
+        if not changes:
+            return data
+        parts: list[bytes] = []
+        at = 0
+        for one in changes:
+            parts += (data[at : one.start], one.text)
+            at = one.end
+        parts.append(data[at:])
+        return b"".join(parts)
+
+
+def _shortest_last(start: bytes) -> int:
+    return -len(start)
+
+
 _BEGUN_BYTES = 4096
 # What may go on to be of a known shape, from its first telling characters to the end of the text.
 _BEGUN = re.compile(
     rb"(?<![A-Za-z0-9_-])(?:(?:"
-    + b"|".join(
-        sorted(
-            {
-                re.escape(start)
-                for one in FORMATS
-                for start in one.starts
-                if start[:1].isalnum() and b"/" not in start
-            },
-            key=len,
-            reverse=True,
-        )
-    )
+    + b"|".join(sorted(map(re.escape, _heads()), key=len, reverse=True))
     + rb")[A-Za-z0-9_.-]*|-----BEGIN[^\"]*|[a-z][a-z0-9+.-]*://[^\s/@:\"'<>]*:[^\s/@\"'<>]+)\Z"
 )
 

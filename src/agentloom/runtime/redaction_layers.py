@@ -170,7 +170,7 @@ def gunzip(data: bytes) -> bytes | None:
         plain = unfolding.decompress(data, _UNFOLDED)
     except zlib.error:
         return None
-    return plain if plain else None
+    return plain or None
 
 
 def recode_gzip(data: bytes, change: Change) -> bytes:

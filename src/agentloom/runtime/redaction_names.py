@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-__all__ = ["SECRET_VARIABLE", "is_secret_name", "is_secret_variable"]
+__all__ = ["SECRET_VARIABLE", "is_secret_header", "is_secret_name", "is_secret_variable"]
 
 SECRET_VARIABLE = re.compile(
     r"(^|[-_.])(|API|ACCESS|PRIVATE|SECRET|AUTH)(KEYS?|TOKEN|SECRETS?)($|[-_.])"
@@ -22,6 +22,18 @@ _SECRET_NAME = re.compile(
     r"|authorization|proxy-authorization|(set-)?cookie2?|x-(api|auth|goog-api)-(key|token)|credentials?)$",
     re.IGNORECASE,
 )
+_HEADERS = frozenset(
+    (
+        "authorization",
+        "proxy-authorization",
+        "cookie",
+        "set-cookie",
+        "x-api-key",
+        "api-key",
+        "x-goog-api-key",
+        "x-auth-token",
+    )
+)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAME_CHARS = 64
 
@@ -29,6 +41,11 @@ _NAME_CHARS = 64
 def is_secret_variable(name: str) -> bool:
     """Whether a variable of that name holds a credential."""
     return SECRET_VARIABLE.search(name) is not None and name not in _FOLDERS
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether the first of two texts is a header that holds a credential, and so the second a credential."""
+    return name.lower() in _HEADERS
 
 
 @functools.lru_cache(maxsize=4096)
