@@ -385,43 +385,16 @@ class Finder:
 
 
 def _heads() -> list[bytes]:
-    starts = {start for one in FORMATS for start in one.starts}
-    return [start for start in starts if start[:1].isalnum() and b"/" not in start]
-
-
-_BEGUN_BYTES)
-        match = _BEGUN.search(data, tail)
-        if match is not None:
-            places.append(match.start())
-        return min(places, default=None)
-
-    def applied(self, data: bytes, replace: Replace, depth: int = _DEPTH) -> bytes:
-        """``data`` with what must be replaced; the very same where that is nothing."""
-        if depth and data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
-            folded = recode_gzip(data, lambda inner: self.applied(inner, replace, depth - 1))
-            if folded is not data:
-                return folded
-        changes = self.changes(data, replace, depth)
-        if not changes:
-            return data
-        parts: list[bytes] = []
-        at = 0
-        for one in changes:
-            parts += (data[at : one.start], one.text)
-            at = one.end
-        parts.append(data[at:])
-        return b"".join(parts)
-
-
-def _shortest_last(start: bytes) -> int:
-    return -len(start)
+    """What keys begin with, the longest first."""
+    starts = {start for one in FORMATS for start in one.starts if start[:1].isalnum() and b"/" not in start}
+    return [re.escape(start) for _, start in sorted((-len(start), start) for start in starts)]
 
 
 _BEGUN_BYTES = 4096
 # What may go on to be of a known shape, from its first telling characters to the end of the text.
 _BEGUN = re.compile(
     rb"(?<![A-Za-z0-9_-])(?:(?:"
-    + b"|".join(sorted(map(re.escape, _heads()), key=len, reverse=True))
+    + b"|".join(_heads())
     + rb")[A-Za-z0-9_.-]*|-----BEGIN[^\"]*|[a-z][a-z0-9+.-]*://[^\s/@:\"'<>]*:[^\s/@\"'<>]+)\Z"
 )
 
