@@ -22,7 +22,7 @@ LEAST = 8
 """Characters from which a value is looked for."""
 
 _NAMED = "AGENTLOOM_SECRET_ENV"
-_WORD = re.compile(r"[a-z]{1,15}|[A-Z][a-z]{1,14}|[A-Z]{1,15}|[0-9]{1,9}|[0-9.,:-]{1,15}")
+_WORD = re.compile(r"[A-Za-z_.-]{1,15}|[0-9]{1,9}|[0-9.,:-]{1,15}")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://", re.IGNORECASE)
 _PASSWORD = re.compile(r"://[^/\s:@]{0,200}:([^/\s@]{1,400})@")
 

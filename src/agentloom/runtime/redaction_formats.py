@@ -150,11 +150,19 @@ CONTEXTS: tuple[Context, ...] = (
         tuple(((name + end).encode(), len(name)) for name in _NAMES for end in _ENDS),
         # `": "`, `\": \"`, `=`, ` = '`, `': '`, `: Bearer `; then the value up to what ends it.
         re.compile(
-            rb"(?:\\{0,4}[\"'](?:\s?,)?)?\s{0,2}(?:[:=]\s{0,2}|(?<=,)\s?)(?:\\{0,4}(?P<quote>[\"']))?"
+            rb"(?:\\{0,4}[\"'])?\s{0,2}[:=]\s{0,2}(?:\\{0,4}(?P<quote>[\"']))?"
             rb"(?:(?i:bearer|basic|token|digest)\s{1,3})?"
             rb"(?P<value>(?(quote)[^\"'\s\\]{6,4000}|[^\"'\s\\&;,<>(){}\[\]]{6,4000}))"
         ),
         True,
+    ),
+    # Headers as pairs.
+    Context(
+        tuple(
+            (f'{name}","'.encode(), len(name))
+            for name in ("uthorization", "ookie", "pi-key", "pi-Key", "-token", "-Token")
+        ),
+        re.compile(rb'(?P<quote>",")(?P<value>[^"\\]{6,4000})'),
     ),
     # Query fields whose names are too common elsewhere.
     Context(
