@@ -7,6 +7,7 @@ The fast path (``captures``, ``marks``, ``keys``, ``histories``) is held to the 
 from __future__ import annotations
 
 import copy
+import enum
 import random
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 
 import agentloom
 from agentloom import agent, sync
+from agentloom.errors import NotSupported, ValueRefused
 from agentloom.format.captures import Captures
+from agentloom.format.declared import Types
 from agentloom.format.digests import request_key
 from agentloom.format.encoding import encode
 from agentloom.runtime.profiles import get, split
@@ -188,3 +191,112 @@ def test_a_field_that_looks_like_a_tag_is_no_history(name: str) -> None:
 
 def test_without_a_series_there_are_no_histories() -> None:
     assert Captures(TYPES).capture({"messages": [{"a": 1}]}, None) == ({"messages": [{"a": 1}]}, {})
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+USERS = Types()
+USERS.register(Colour)
+
+
+def test_fields_beside_a_history_are_captured_as_encode_does() -> None:
+    captures = Captures(USERS)
+    history = [{"a": 1}]
+    for others in (
+        {"n": 1},
+        {"colour": Colour.RED},
+        {"pair": (1, 2), "none": None},
+        {"empty": [], "deep": {"x": [1.5]}},
+        {},
+    ):
+        for fields in ({**others, "messages": history}, {"messages": history, **others}):
+            tree, grown = captures.capture(fields, "s")
+            assert tree == encode(fields, USERS)
+            assert list(tree) == list(fields)
+            assert list(grown) == ["messages"]
+            assert tree["messages"] is grown["messages"].items
+    tree, grown = captures.capture({"x": 1, "one": [1], "two": [2], "tail": 3}, "s")
+    assert (list(grown), tree) == (["one", "two"], {"x": 1, "one": [1], "two": [2], "tail": 3})
+
+
+def test_what_no_field_may_hold_is_refused_with_its_path() -> None:
+    captures = Captures(USERS)
+    for fields, path in (
+        ({"messages": [1], "x": {"y": object()}}, "x.y"),
+        ({"messages": [object()], "x": 1}, "messages[0]"),
+        ({"x": 1, "y": [2, len]}, "y[1]"),
+    ):
+        for series in ("s", None):
+            with pytest.raises(ValueRefused) as caught:
+                captures.capture(fields, series)
+            assert caught.value.path == path
+
+
+def test_names_that_json_does_not_have_make_no_histories() -> None:
+    names: list[Any] = ["\ud800", "$list", 1]
+    for name in names:
+        for fields in ({name: [1], "m": [2]}, {"m": [2], name: 3}):
+            assert Captures(USERS).capture(fields, "s") == (encode(fields, USERS), {})
+            assert Captures(USERS).capture(fields, None) == (encode(fields, USERS), {})
+
+
+def test_lists_with_values_of_their_own_types_are_no_histories() -> None:
+    captures = Captures(USERS)
+    for value in ([(1,)], [Colour.RED], [{"$a": 1}], [float("inf")], [{"deep": [b"x"]}]):
+        fields = {"messages": [{"a": 1}, *value]}
+        assert captures.capture(fields, "s") == (encode(fields, USERS), {})
+    first, second = (captures.capture({"m": items}, "s")[1].get("m") for items in ([1, 2], [1, 2, 3]))
+    assert first is not None
+    assert second is not None
+    assert captures.capture({"m": [1, 2, 3, (4,)]}, "s") == ({"m": [1, 2, 3, {"$tuple": [4]}]}, {})
+
+
+def test_what_a_history_adds_comes_with_its_texts() -> None:
+    first, second, same = _lists([{"a": 1}], [{"a": 1}, "x", [2.5]], [{"a": 1}, "x", [2.5]])
+    assert first.texts == [b'{"a":1}']
+    assert second.texts == [b'"x"', b"[2.5]"]
+    assert same is second
+    assert second.items == [{"a": 1}, "x", [2.5]]
+    assert second.items[0] is first.items[0]
+
+
+def test_histories_of_fields_and_series_are_told_apart() -> None:
+    captures = Captures(USERS)
+
+    def grown(series: str, field: str, items: list[Any]) -> Any:
+        return captures.capture({field: items}, series)[1][field]
+
+    first = grown("s", "m", [1])
+    assert grown("s", "m", [1]) is first
+    assert grown("t", "m", [1]) is not first
+    assert grown("s", "n", [1]) is not first
+    assert grown("s", "m", [1, 2]).base is first
+    assert grown("t", "m", [1, 2]).base is not first
+    assert grown("s", "m", [1]).base is None  # the longer one took its place
+
+
+def test_a_reader_that_changed_what_it_was_lent_is_told() -> None:
+    captures = Captures(USERS)
+    first = captures.capture({"m": [{"a": [1]}]}, "s")[1]["m"]
+    first.check()
+    lent = first.lend()
+    lent[0]["a"].append("mine")
+    captures.check()  # it was given copies
+    shared = first.lend(read_only=True)
+    captures.check()
+    shared[0]["a"].append("mine")
+    for check in (first.check, captures.check):
+        with pytest.raises(NotSupported, match="it only reads requests") as caught:
+            check()
+        assert caught.value.hint is not None
+        assert "reads_only = True" in caught.value.hint
+    longer = Captures(USERS)
+    base = longer.capture({"m": [{"a": [1]}]}, "s")[1]["m"]
+    base.lend(read_only=True)
+    after = longer.capture({"m": [{"a": [1]}, 2]}, "s")[1]["m"]
+    after.check()
+    after.items[0]["a"].append("mine")  # type: ignore[index, call-overload]
+    with pytest.raises(NotSupported):
+        after.check()

@@ -8,6 +8,7 @@ than one run of pytest for each.
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib
 import itertools
 import json
@@ -31,6 +32,8 @@ _T = TypeVar("_T")
 
 KILLED, SURVIVED, UNTESTED, SLOW = 1, 0, 33, 36
 """Exit codes of mutmut."""
+LOOKED = Path("../looked.json")
+"""What is known of tests: hash of the file, seconds, and the functions that are called."""
 MEMORY = 6 * 2**30
 OPTIONS = "-q -p no:cacheprovider -W ignore --tb=native --assert=plain --basetemp=../temp".split()
 
@@ -57,6 +60,7 @@ class Trying:
         looked = _apart(lambda: self._look(session))
         if looked is None:
             raise session.Interrupted("a test fails although nothing is changed")
+        print(f"looked at {len(session.items)} tests: {sum(looked[0].values()):.0f} s", flush=True)
         self.seconds, self.calls = looked
         for meta in self.metas:
             data = json.loads(meta.read_text(encoding="utf-8"))
@@ -64,7 +68,9 @@ class Trying:
             begun = time.monotonic()
             wanted = [name for name, code in codes.items() if code is None]
             for count, name in enumerate(wanted, 1):
+                tb = time.monotonic()
                 codes[name] = self._try(session, name)
+                print(name, codes[name], f"{time.monotonic() - tb:.2f}", flush=True)
                 if count % 50 == 0 or count == len(wanted):
                     meta.write_text(json.dumps(data, indent=4), encoding="utf-8")
             print(f"{meta.stem}: {len(wanted)} tried in {time.monotonic() - begun:.0f} s", flush=True)
@@ -85,19 +91,30 @@ class Trying:
         return []
 
     def _look(self, session: pytest.Session) -> tuple[dict[int, float], dict[str, set[int]]]:
-        """How long each test takes, in seconds, and the tests that call each changed function."""
+        """How long each test takes, in seconds, and the tests that call each changed function. Tests whose file is as
+        it was are not looked at again."""
         trampoline = _trampoline()
+        known: dict[str, Any] = json.loads(LOOKED.read_text("utf-8")) if LOOKED.is_file() else {}
+        found: dict[str, Any] = {}
+        trampoline.get_mutant_under_test = lambda: "stats"
+        trampoline.MutmutCallStack = _NoStack
+        for place, item in enumerate(session.items):
+            of = hashlib.sha256(item.path.read_bytes()).hexdigest()
+            found[item.nodeid] = known.get(item.nodeid)
+            if found[item.nodeid] is None or found[item.nodeid][0] != of:
+                called: set[str] = set()
+                trampoline.record_trampoline_hit = partial(_called, called)
+                begun = time.process_time()
+                if self._run(session, [place]):
+                    raise AssertionError(f"nothing is changed, and a test fails: {self.failed}")
+                found[item.nodeid] = [of, time.process_time() - begun, sorted(called)]
+        LOOKED.write_text(json.dumps(known | found), encoding="utf-8")
         seconds: dict[int, float] = {}
         calls: dict[str, set[int]] = defaultdict(set)
-        trampoline.get_mutant_under_test = lambda: "stats"
-        for place in range(len(session.items)):
-            trampoline.record_trampoline_hit = partial(_called, calls, place)
-            begun = time.monotonic()
-            failing = self._run(session, [place])
-            seconds[place] = time.process_time() - begun
-            if failing and seconds[place] <= self.quick:
-                raise AssertionError(f"nothing is changed, and a test fails: {self.failed}")
-            self.failed = ""  # limits of time do not hold here: such a test is left out with the slow ones
+        for place, item in enumerate(session.items):
+            _, seconds[place], names = found[item.nodeid]
+            for name in names:
+                calls[name].add(place)
         return seconds, dict(calls)
 
     def _try(self, session: pytest.Session, name: str) -> int:
@@ -105,7 +122,8 @@ class Trying:
         function = name.rpartition("__mutmut_")[0]
         known = self.killers[function]
         calling = sorted(
-            self.calls.get(function, ()), key=lambda place: (place not in known, self.seconds[place])
+            self.calls.get(function, ()),
+            key=lambda place: self.seconds[place] / (10 if place in known else 1),
         )
         sums = itertools.accumulate(self.seconds[place] for place in calling)
         places = [place for place, spent in zip(calling, sums, strict=True) if spent <= self.quick]
@@ -159,8 +177,21 @@ def _trampoline() -> Any:
     return importlib.import_module("mutmut.mutation.trampoline")
 
 
-def _called(calls: dict[str, set[int]], place: int, name: str, caller: object = None) -> None:
-    calls[name].add(place)
+class _NoStack:
+    """In place of what mutmut notes about callers, which takes longer than the tests."""
+
+    @staticmethod
+    def get() -> tuple[str, int]:
+        return "", 0
+
+    @staticmethod
+    def set(value: object) -> None: ...
+    @staticmethod
+    def reset(token: object) -> None: ...
+
+
+def _called(called: set[str], name: str, caller: object = None) -> None:
+    called.add(name)
 
 
 def _warm() -> None:

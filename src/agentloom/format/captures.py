@@ -98,14 +98,13 @@ class Captures:
     ) -> tuple[dict[str, Tree], dict[str, Grown]]:
         """The tree of a request, and those of its lists that were taken as histories of ``series``.
 
-        The tree is what ``encode`` gives. Raises ``ValueRefused`` as ``encode`` does, and ``TypeError`` for names
-        that are no text.
+        The tree is what ``encode`` gives. Raises ``ValueRefused`` as ``encode`` does.
         """
         if series is not None:
             grown: dict[str, Grown] = {}
             others: dict[str, object] = {}
             for name, value in fields.items():
-                if type(name) is not str or name[:1] == "$":
+                if type(name) is not str or name[:1] == "$" or not name.isascii():
                     break
                 if type(value) is not list or not value:
                     others[name] = value
@@ -121,10 +120,7 @@ class Captures:
         small = small_copy(fields)
         if small is not None:
             return small, {}
-        tree = encode(dict(fields), self._types)
-        if type(tree) is not dict:
-            raise TypeError("a request must be a mapping with string names")
-        return tree, {}
+        return cast("dict[str, Tree]", encode(dict(fields), self._types)), {}
 
     def check(self) -> None:
         """``Grown.check`` of every list that may still grow."""
@@ -139,12 +135,11 @@ class Captures:
         rest = small_copy(others)
         if rest is None:
             try:
-                tree = encode(others, self._types)
+                rest = cast("dict[str, Tree]", encode(others, self._types))
             except ValueRefused:
                 return None
-            if type(tree) is not dict or tree.keys() != others.keys():
+            if rest.keys() != others.keys():
                 return None
-            rest = tree
         return {name: grown[name].items if name in grown else rest[name] for name in fields}
 
     def _grown(self, series: str, field: str, value: list[Any]) -> Grown | None:
