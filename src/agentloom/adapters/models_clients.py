@@ -15,6 +15,8 @@ import weakref
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
+from agentloom.adapters.models_sse import hear_errors
+
 if TYPE_CHECKING:
     from agentloom.adapters.models_route import Route
 
@@ -31,6 +33,12 @@ _async = weakref.WeakKeyDictionary()
 
 
 def _make(route: Route, prefix: str) -> Any:
+    client = _plain(route, prefix)
+    hear_errors(client)
+    return client
+
+
+def _plain(route: Route, prefix: str) -> Any:
     name = _sdk(route.api)
     if (
         name in _BARE

@@ -1,14 +1,20 @@
-"""Server-sent events as JSON values, for providers that are read without an SDK."""
+"""Server-sent events as JSON values, for providers that are read without an SDK; and errors in lines of their own.
+
+Some servers (llama.cpp's for years, and what is built on it) say what went wrong in mid-stream in a field ``error:``,
+which the specification of event streams does not have and readers skip. Then the stream only seems cut off.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from agentloom.adapters.http_wire import EventReader
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "hear_errors"]
+
+_FIELD = "error:"
 
 
 class Decoder:
@@ -43,7 +49,47 @@ def _values(event: Mapping[str, Any]) -> Iterator[object]:
 
 
 def _of_lines(lines: list[str]) -> Iterator[object]:
+    for line in lines:
+        if line.startswith(_FIELD):
+            yield _error_in(line)
+            return
     data = [line[5:].removeprefix(" ") for line in lines if line.startswith("data:")]
     text = "\n".join(data or [line for line in lines if not line.startswith(":")])
     if text.strip():
         yield json.loads(text)
+
+
+def _error_in(line: str) -> dict[str, Any]:
+    """What an ``error:`` line says, in the form that errors have in a ``data:`` line."""
+    said = line[len(_FIELD) :].strip()
+    try:
+        value: object = json.loads(said)
+    except ValueError:
+        value = said
+    if isinstance(value, dict) and "error" in value:
+        return cast("dict[str, Any]", value)
+    return {"error": value if isinstance(value, dict) else {"message": str(value)}}
+
+
+def hear_errors(client: Any) -> None:
+    """Have the client of an SDK raise, as the errors that they are, those that come in an ``error:`` line. Does nothing
+    to a client whose streams are decoded in another way."""
+    make = getattr(client, "_make_sse_decoder", None)
+    if make is None:
+        return
+
+    def made() -> Any:
+        decoder = make()
+        decode = decoder.decode
+
+        def hearing(line: str) -> Any:
+            if not line.startswith(_FIELD):
+                return decode(line)
+            decode("event: error")
+            decode(f"data: {json.dumps(_error_in(line))}")
+            return decode("")
+
+        decoder.decode = hearing
+        return decoder
+
+    client._make_sse_decoder = made
