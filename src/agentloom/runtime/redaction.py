@@ -30,6 +30,7 @@ __all__ = ["Redactor", "Secret"]
 
 _LEARNED = 256  # values that are looked for in every form because they were met
 _LEARNED_BYTES = 8  # from here on: what is shorter stands in too much that is no secret
+_LONG_BYTES = 24
 _NUMBER_DIGITS = 6
 _NAMES = 4096
 
@@ -116,9 +117,8 @@ class Redactor:
         scheme, _, rest = data.partition(b" ")
         if rest and scheme.lower() in (b"bearer", b"basic", b"token", b"digest"):
             data = rest
-        if len(data) >= _LEARNED_BYTES and not is_open_value(data) and not self._finder.knows(data):
-            if len(self._numbers) < _LEARNED:
-                self._finder.learn({data: Known(kind, name)})
+        if _is_telling(data) and not self._finder.knows(data) and self._finder.learned < _LEARNED:
+            self._finder.learn({data: Known(kind, name)})
 
     def variable(self, name: str, value: str) -> str:
         """What stands in the trace for the value of a variable that holds a credential, however short it is."""
@@ -170,13 +170,8 @@ class Redactor:
             number = self._numbers[secret] = self._number(secret)
             if self._given.get(number) is None:
                 self.met.append(Secret(number, known.kind, known.name, self.place))
-            if (
-                len(secret) >= _LEARNED_BYTES
-                and len(self._numbers) < _LEARNED
-                and not self._finder.knows(secret)
-            ):
-                if not is_open_value(secret):
-                    self._finder.learn({secret: known})
+            if len(self._numbers) < _LEARNED and not self._finder.knows(secret) and _is_telling(secret):
+                self._finder.learn({secret: known})
         if self.on_found is not None:
             self.on_found(tuple(self._path), known)
         return placeholder(self._alias.get(number, number)).encode()
@@ -428,6 +423,16 @@ def _numbers_by_name(
     for value, known in values.items():
         if known.name in by_name:
             yield value, by_name[known.name]
+
+
+def _is_telling(value: bytes) -> bool:
+    """Whether a value that was met once may be looked for in every text: no word, and no path of names."""
+    return (
+        len(value) >= _LEARNED_BYTES
+        and not is_open_value(value)
+        and START.encode() not in value
+        and (len(value) >= _LONG_BYTES or any(byte in b"0123456789" for byte in value))
+    )
 
 
 def _text(tree: Tree) -> str:

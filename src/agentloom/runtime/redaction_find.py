@@ -204,6 +204,11 @@ class Finder:
         """Whether this value is looked for."""
         return value in self._learned or value in self._plan.values
 
+    @property
+    def learned(self) -> int:
+        """How many values were learned."""
+        return len(self._learned)
+
     def known(self, value: bytes) -> Known | None:
         """What a value that is looked for is."""
         return self._learned.get(value) or self._plan.values.get(value)
