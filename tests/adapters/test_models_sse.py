@@ -25,7 +25,7 @@ FORMS = {
     "without an empty line": f"error: {json.dumps(SAID)}\n",
     "after an event's name": f"event: error\nerror: {json.dumps(SAID)}\n\n",
 }
-MODELS = {
+MODELS: dict[str, dict[str, Any]] = {
     "openai": {"model": "gpt-4o"},
     "responses": {"model": "gpt-4o", "api": "responses"},
     "anthropic": {"model": "anthropic:claude-haiku-4-5", "max_tokens": 9},
