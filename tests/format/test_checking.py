@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agentloom.format.journal import check
-from spec.vector_maker import entry_line, finished, head_of, lines, rechained, small
+from spec.vector_maker import Maker, entry_line, finished, head_of, lines, rechained, small
+from spec.vector_traces import erase
 
 TRACE = finished()
 
@@ -54,3 +55,105 @@ def test_bad_bytes_get_a_verdict(data: bytes) -> None:
     verdict = check(data)
     assert not verdict.consistent
     assert verdict.line == 1
+
+
+def test_the_head_of_an_entry_names_it() -> None:
+    for number, line in enumerate(n for n, text in enumerate(lines(TRACE), 1) if text.startswith(b'{"seq"')):
+        verdict = check(TRACE, head=head_of(TRACE, line))
+        assert (verdict.head_seq, verdict.unaltered, verdict.code, verdict.ok) == (number, True, None, True)
+
+
+def test_another_head_is_named_at_the_last_entry() -> None:
+    verdict = check(TRACE, head="0" * 64)
+    last = entry_line(TRACE, "end")
+    assert (verdict.head_seq, verdict.unaltered, verdict.consistent, verdict.complete) == (
+        None,
+        False,
+        True,
+        True,
+    )
+    assert (verdict.code, verdict.line) == ("head.mismatch", last)
+    assert verdict.offset == len(b"".join(line + b"\n" for line in lines(TRACE)[: last - 1]))
+    assert verdict.message == "no entry has the head that was kept elsewhere"
+    broken = check(TRACE[:-100] + b"}" + TRACE[-100:], head=head_of(TRACE, 1))
+    assert (broken.consistent, broken.unaltered, broken.head_seq, broken.torn) == (False, False, 0, 0)
+    assert broken.code != "head.mismatch"
+
+
+def test_what_is_incomplete_is_named_at_its_entry() -> None:
+    data = small().data
+    verdict = check(data + b'{"seq":')
+    last = [n for n, line in enumerate(lines(data), 1) if line.startswith(b'{"seq"')][-1]
+    offset = len(b"".join(line + b"\n" for line in lines(data)[: last - 1]))
+    assert (verdict.code, verdict.line, verdict.offset) == ("tail.torn", last, offset)
+    assert verdict.message == "7 bytes of an unfinished append after the last entry"
+    assert verdict.torn == 7
+    verdict = check(data)
+    assert (verdict.code, verdict.line, verdict.offset) == ("end.missing", last, offset)
+    assert verdict.message.startswith("no end entry")
+    gap = check(small().entry("gap", why="x").entry("gap", why="y").end().data)
+    assert (gap.code, gap.line, gap.complete) == ("gap.present", last + 1, False)
+    assert gap.message.startswith("effects were not recorded here")
+
+
+def test_a_missing_payload_is_named_where_it_is_missed_first() -> None:
+    made = Maker("missing").start()
+    inner = made.put({"big": "x" * 2000})
+    part = made.put("x" * 2000)
+    made.entry("note", val=inner)
+    first = len(lines(made.data))
+    made.entry("note", val=inner).entry("note", val=made.put({"other": "y" * 2000})).end()
+    whole = check(made.data)
+    assert whole.ok
+    for gone, line in ((inner, first - 1), (part, None)):
+        kept = [text for text in lines(made.data) if not text.startswith(b'{"blob":"%b"' % gone.encode())]
+        data = b"".join(text + b"\n" for text in kept)
+        verdict = check(data)
+        assert (verdict.consistent, verdict.complete, verdict.code) == (True, False, "blob.missing")
+        assert verdict.missing == [gone]
+        assert verdict.message == f"payload {gone[:12]} is not in the file"
+        last = [n for n, text in enumerate(kept, 1) if text.startswith(b'{"seq"')][-1]
+        assert verdict.line == (line or last)
+        assert verdict.offset == len(b"".join(text + b"\n" for text in kept[: (line or last) - 1]))
+        assert verdict.unreferenced == ([part] if gone == inner else [])
+    two = sorted((inner, made.journal.head))
+    noted = Maker("two").start().entry("note", x=two[::-1]).end()
+    verdict = check(noted.data)
+    assert sorted(verdict.missing) == two
+    assert verdict.message == f"payload {two[0][:12]} is not in the file"
+
+
+def test_blobs_stand_before_the_first_entry_that_reaches_them() -> None:
+    made = Maker("places").start()
+    made.entry("note", val=made.put("a" * 10))
+    for number in range(4):
+        made.put(f"{number}" * 10)
+    made.entry("note", x=[made.put(f"{number}" * 10) for number in range(4)]).end()
+    parts = lines(made.data)
+    at = next(n for n, line in enumerate(parts) if b'"1111111111"' in line)
+    assert check(made.data).ok
+    swapped = [*parts[: at - 1], parts[at], parts[at - 1], *parts[at + 1 :]]
+    if not parts[at - 1].startswith(b'{"blob"'):
+        swapped = [*parts[:at], parts[at + 1], parts[at], *parts[at + 2 :]]
+    verdict = check(b"".join(line + b"\n" for line in swapped))
+    assert verdict.code == "blob.order"
+    blob = swapped[(verdict.line or 0) - 1][9:73].decode()
+    assert verdict.message == f"blob {blob[:12]} is not in its place by id"
+    moved = [*parts[:1], parts[at], *(line for n, line in enumerate(parts) if n not in (0, at))]
+    verdict = check(b"".join(line + b"\n" for line in moved))
+    assert (verdict.code, verdict.line) == ("blob.place", 2)
+    assert verdict.message == f"blob {parts[at][9:21].decode()} belongs to entry 2"
+    stray = [*parts[:-1], b'{"blob"' + parts[at][7:], parts[-1]]
+    assert check(b"".join(line + b"\n" for line in stray)).code == "blob.duplicate"
+
+
+def test_after_an_erasure_only_the_order_within_a_place_is_left_to_check() -> None:
+    data = erase()
+    verdict = check(data)
+    assert verdict.ok
+    assert len(verdict.erased) > 1
+    parts = lines(data)
+    blobs = [n for n, line in enumerate(parts) if line.startswith(b'{"blob"')]
+    pair = next(n for n in blobs if n + 1 in blobs)
+    swapped = [*parts[:pair], parts[pair + 1], parts[pair], *parts[pair + 2 :]]
+    assert check(b"".join(line + b"\n" for line in swapped)).code == "blob.order"
