@@ -209,3 +209,151 @@ def test_secrets_put_back_give_the_value_again(tree: Any, given_rules: list[tupl
     value = {"top": tree}
     left = without_secrets(value, node, "x")
     assert with_secrets_below(value, left, node) == value
+
+
+# -- corners ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_text_is_no_path() -> None:
+    with pytest.raises(TypeError, match="5 is no path: a path is a text"):
+        steps_of(5)  # type: ignore[arg-type]
+
+
+def test_names_but_those_of_headers_have_their_case() -> None:
+    tree = {"User": 1, "user": 2, "args": {"Id": 1, "id": 2}}
+    assert _key(tree, "User") == {"user": 2, "args": {"Id": 1, "id": 2}}
+    assert _key(tree, "args.Id") == {"User": 1, "user": 2, "args": {"id": 2}}
+    assert _key({"Headers": {"A": 1, "a": 2}}, "Headers.A") == {"Headers": {"a": 2}}
+
+
+def test_spacing_collapses_beside_other_rules_too() -> None:
+    rules = tree_of_rules([("a.b", "noted"), ("l[].b", "noted"), ("m.b", "noted"), ("t.b", "noted")], ())
+    tree = {
+        "a": {"b": " x  y ", "c": " x  y ", "d": {"e": " x  y "}},
+        "l": [{"b": 1, "c": " x  y "}, " x  y "],
+        "m": {"$map": [["b", 1], [2, " x  y "]]},
+        "t": " x  y ",
+    }
+    collapsed_parts = {
+        "a": {"c": "x y", "d": {"e": "x y"}},
+        "l": [{"c": "x y"}, "x y"],
+        "m": {"$map": [[2, "x y"]]},
+        "t": "x y",
+    }
+    assert part(tree, rules, "key", "key", True) == collapsed_parts
+    every = tree_of_rules(
+        [("a.b", "noted"), ("l[].b", "noted"), ("m.b", "noted"), ("t.b", "noted")], ["a", "l", "m", "t"]
+    )
+    assert part(tree, every, "key", "key") == collapsed_parts
+    assert part(tree, rules, "key", "noted", True) == {
+        "a": {"b": " x  y "},
+        "l": [{"b": 1}],
+        "m": {"$map": [["b", 1]]},
+    }
+
+
+def test_a_text_where_a_rule_expects_fields_is_of_the_role_around_it() -> None:
+    rules = tree_of_rules([("a", "noted"), ("a.b", "key")], ())
+    assert part({"a": "text"}, rules, "key", "noted") == {"a": "text"}
+    assert part({"a": "text"}, rules, "key", "key") == {}
+
+
+def test_untouched_lists_and_tagged_values_are_the_same_objects() -> None:
+    tree: dict[str, Any] = {"l": [1, {"a": 1}], "t": {"$tuple": [{"a": 1}]}, "z": {"b": 1, "c": 2}}
+    kept = _key(tree, "l[].b", "t[].b", "z.b")
+    assert kept["z"] == {"c": 2}
+    assert kept["l"] is tree["l"]
+    assert kept["t"] is tree["t"]
+    changed = _key({"l": [{"a": 1, "b": 2}, {"c": 3}]}, "l[].b")
+    assert changed == {"l": [{"a": 1}, {"c": 3}]}
+
+
+def test_names_of_any_kind_may_stand_in_a_mapping() -> None:
+    odd = {"o": {"$map": [[{"$tuple": [1]}, "a"], [["x"], "b"], ["t", "c"]]}}
+    assert _key(odd, "o.t") == {"o": {"$map": [[{"$tuple": [1]}, "a"], [["x"], "b"]]}}
+
+
+def test_objects_are_closed_again_as_they_were() -> None:
+    types = Types()
+    types.register(Order)
+    types.register(Model)
+    order, model = (encode({"o": make(number=1, trace="t")}, types) for make in (Order, Model))
+    kept: Any = _key(order, "o.trace")
+    assert kept["o"]["$obj"] == {"type": f"{__name__}:Order", "how": "dataclass", "data": {"number": 1}}
+    body: Any = model
+    kept = _key(model, "o.trace")
+    assert kept["o"]["$obj"] == {
+        **body["o"]["$obj"],
+        "data": {**body["o"]["$obj"]["data"], "fields": {"number": 1}},
+    }
+
+
+def test_members_of_sets_are_sorted_again_after_their_spacing() -> None:
+    rules = tree_of_rules([], ["s"])
+    for tag in ("$set", "$frozenset"):
+        assert part({"s": {tag: ["a  z", "a b", 1]}}, rules, "key", "key") == {"s": {tag: ["a b", "a z", 1]}}
+        two = {"s": {tag: ["b", "a"], "x": 1}}
+        assert part(two, rules, "key", "key") == two
+        assert part({"s": {tag: "b  a"}}, rules, "key", "key") == {"s": {tag: "b a"}}
+
+
+@pytest.mark.parametrize("value", [None, "text", b"bytes", 5, 1.5, True])
+def test_plain_values_hold_no_secrets(value: Any) -> None:
+    node = _secret("a.upper", "a.real", "a.__class__", "a[].x")
+    assert without_secrets({"a": value}, node, "args") == {"a": value}
+
+
+def test_where_nothing_secret_is_the_value_stays() -> None:
+    order = Order(1, "t")
+    assert without_secrets({"rows": order}, _secret("rows[].pin"), "args")["rows"] is order
+    assert without_secrets({"rows": order}, _secret("rows.password"), "args")["rows"] is order
+    beside = tree_of_rules([("rows.password", "secret"), ("rows.trace", "noted")], ())
+    assert without_secrets({"rows": order}, beside, "args")["rows"] is order
+    items = [{"pin": 1}]
+    assert without_secrets({"rows": items}, _secret("rows.pin"), "args")["rows"] is items
+    assert without_secrets({"headers": {1: "x", "A": 2, "b": 3}}, _secret("headers.a"), "x") == {
+        "headers": {1: "x", "b": 3}
+    }
+
+
+def test_a_refusal_names_place_type_and_reason() -> None:
+    with pytest.raises(ValueRefused) as caught:
+        without_secrets({"rows": [{}, Order(1, "t")]}, _secret("rows[].trace"), "args")
+    assert (caught.value.path, caught.value.type_name) == ("args.rows[1]", "Order")
+    assert "a field below it is secret and cannot be taken out of it" in str(caught.value)
+
+
+def test_secrets_go_back_to_their_places_and_nothing_else_does() -> None:
+    value = {
+        "a": {"pin": 1, "n": "made", 5: "five"},
+        "l": [{"pin": 2, "n": "made"}, {"n": "made"}],
+        "t": ({"pin": 3},),
+        "s": ["one", "two"],
+        "o": Order(1, "t"),
+        "headers": {"A": "x", 7: "y"},
+        "plain": "made",
+    }
+    node = _secret("a.pin", "l[].pin", "t[].pin", "s[]", "o.password", "headers.a", "plain.x")
+    left = without_secrets(value, node, "x")
+    assert left["s"] == []
+    recorded = {
+        **left,
+        "a": {"n": "recorded", 5: "kept"},
+        "l": [{"n": "r1"}, {"n": "r2"}],
+        "plain": "recorded",
+    }
+    assert with_secrets_below(value, recorded, node) == {
+        "a": {"pin": 1, "n": "recorded", 5: "kept"},
+        "l": [{"pin": 2, "n": "r1"}, {"n": "r2"}],
+        "t": ({"pin": 3},),
+        "s": ["one", "two"],
+        "o": Order(1, "t"),
+        "headers": {"A": "x", 7: "y"},
+        "plain": "recorded",
+    }
+    assert with_secrets_below("made", "recorded", _secret("a")) == "recorded"
+    assert with_secrets_below({"a": 1}, "recorded", _secret("a")) == "recorded"
+    assert with_secrets_below("made", {"a": 1}, _secret("a")) == {"a": 1}
+    whole = tree_of_rules([("a", "secret")], ()).below["a"]
+    assert with_secrets_below("made", "recorded", whole) == "made"
+    assert with_secrets_below({"a": 1}, {"a": 2}, Node()) == {"a": 2}

@@ -115,7 +115,7 @@ def part(tree: Any, node: Node, role: Role, wanted: Role, collapse: bool = False
     elif is_list(inner):
         kept = _items(inner, node, role, wanted, collapse)
     else:
-        return part(tree, Node(role, collapse), role, wanted, collapse)
+        return part(tree, _PLAIN, role, wanted, collapse)
     if not kept and role != wanted:
         return MISSING
     return tree if kept is inner else _closed(tree, tag, kept)
@@ -232,14 +232,14 @@ def with_secrets_below(value: Any, recorded: Any, node: Node) -> Any:
     """``recorded`` (what ``without_secrets`` left of ``value``, decoded) with the secrets put back where they were."""
     if node.role == "secret":
         return value
-    if not node.secretive or recorded is MISSING:
+    if not node.secretive:
         return recorded
     mapping = _mapping(value)
     if mapping is not None and is_map(recorded):
         whole: dict[Any, Any] = {}
         for name, item in mapping.items():
             below = node.at(name) if isinstance(name, str) else None
-            kept = recorded.get(name, MISSING)
+            kept = recorded.get(name)  # what is not there is secret, as a whole
             whole[name] = kept if below is None else with_secrets_below(item, kept, below)
         return whole
     below = node.at(_ITEM)
