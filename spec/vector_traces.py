@@ -173,7 +173,7 @@ def _guarded() -> bytes:
     first: Tree = {"LANG": "C.UTF-8", "DEBUG": None, "API_KEY": "[secret API_KEY]"}
     maker.request("root/agent#0", "tool", "say", {"args": ["x"]}, vars=maker.put(first))
     maker.outcome("root/agent#0", "ok")
-    return maker.end(vars=maker.put({"=": ["LANG", "API_KEY", "HOME"], "HOME": "/home/a"})).data
+    return maker.end(vars=maker.put({"=": ["LANG", "API_KEY", "HOME"], "HOME": "a-folder"})).data
 
 
 def _history() -> bytes:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
-from agentloom.runtime.ambient import looks_secret
 from agentloom.runtime.finding import STANDS_IN
 from agentloom.runtime.guard import acting
 from agentloom.runtime.scope import here, set_variables
@@ -31,13 +30,9 @@ _HOME = os.path.join(os.path.dirname(os.__file__), "")
 _PASSED = (f"{_HOME}os.py", f"{_HOME}_collections_abc.py", "<frozen os>", "<frozen _collections_abc>")
 
 
-def placeholder(name: str) -> str:
-    """What stands in a trace for the value of a variable that is not to be written."""
-    return f"[secret {name}]"
-
-
 class Snapshot:
-    """The environment of a run that is being recorded. ``pending`` are reads that no entry holds yet."""
+    """The environment of a run that is being recorded. ``pending`` are reads that no entry holds yet: as they
+    are, for what must not be written is put aside where entries are written (``TraceLedger``)."""
 
     def __init__(self) -> None:
         self._values = dict(os.environ)
@@ -49,9 +44,7 @@ class Snapshot:
         value = self._values.get(name)
         if name not in self._read:
             self._read.add(name)
-            self.pending[name] = (
-                placeholder(name) if value is not None and looks_secret(name, value) else value
-            )
+            self.pending[name] = value
         return value
 
     def names(self, _: Callable[[], str | None]) -> list[str]:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from agentloom.runtime import guard_clock, guard_env, guard_ids, guard_random
+from agentloom.runtime import guard_clock, guard_dates, guard_env, guard_ids, guard_random
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_clock import REAL_TIME
 from agentloom.runtime.guard_names import NAMES
@@ -46,6 +46,7 @@ def install() -> None:
         if _state:
             return
         guard_clock.install()
+        guard_dates.install()
         guard_random.install()
         guard_ids.install()
         guard_env.install()

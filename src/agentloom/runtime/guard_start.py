@@ -42,6 +42,7 @@ def guard_for_replay(
     chosen, entropy = policy_facts(policy)
     if chosen == "off":
         return OFF
+    from agentloom.runtime.guard_dates import in_another_zone
     from agentloom.runtime.guard_env import Recorded
     from agentloom.runtime.guard_install import install
     from agentloom.runtime.guard_zone import elsewhere
@@ -50,6 +51,8 @@ def guard_for_replay(
     shown = cast("dict[str, Any]", clock) if isinstance(clock, dict) else {}
     start, facts = int(shown.get("start", 0)), env()
     zone = elsewhere(facts.get("zone") if isinstance(facts, dict) else None, start / 1e9)
+    if zone is not None:
+        in_another_zone()
     return Guard(
         chosen,
         entropy,

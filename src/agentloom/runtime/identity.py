@@ -183,7 +183,8 @@ def _packages() -> tuple[str, ...]:
 
 
 def environment() -> dict[str, Tree]:
-    """Interpreter, platform, hash seed, time zone (``zone``: its IANA name, seconds east of UTC) and locale, and the variables named in ``AGENTLOOM_RECORD_ENV``."""
+    """Interpreter, platform, hash seed, locale, time zone (``zone``: its IANA name, seconds east of UTC), and the
+    variables named in ``AGENTLOOM_RECORD_ENV``."""
     allowed = [name for name in os.environ.get("AGENTLOOM_RECORD_ENV", "").split(",") if name]
     return {
         "python": platform.python_version(),
