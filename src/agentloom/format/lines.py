@@ -56,7 +56,7 @@ def read_entry(line: bytes) -> dict[str, Any]:
         raise Broken("line.long", f"a line of {len(line)} bytes; the limit is {LINE_BYTES}")
     try:
         entry: dict[str, Any] = orjson.loads(line)
-        if orjson.dumps(entry) != line or line.count(b"[") + line.count(b"{") > LINE_DEPTH:
+        if line.count(b"[") + line.count(b"{") > LINE_DEPTH or orjson.dumps(entry) != line:
             load(line)
     except FormatError as error:
         raise Broken(error.code, bare(error)) from error
