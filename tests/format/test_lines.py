@@ -45,7 +45,7 @@ def test_a_nonce_has_32_bytes() -> None:
 
 GOOD = line_of("1")
 WRONG: list[tuple[str, bytes, str, str]] = [
-    ("too long", GOOD[:-1] + b" " * LINE_BYTES + b"}", "line.long", f"a line of {LINE_BYTES + len(GOOD)} bytes; the limit is"),
+    ("too long", GOOD + b" " * LINE_BYTES, "line.long", f"a line of {LINE_BYTES + len(GOOD)} bytes; the"),
     ("without an end", GOOD[:-1], "blob.form", "not exactly the fields"),
     ("with an end of its own", GOOD[:-1] + b"]", "blob.form", "not exactly the fields"),
     ("without data", GOOD[:-2] + b"}", "blob.form", "not exactly the fields"),
