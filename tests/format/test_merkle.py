@@ -59,3 +59,18 @@ def test_a_number_at_or_beyond_the_count_is_in_no_tree() -> None:
     assert merkle.verify(DIGESTS[0], 0, 1, [], root)
     assert not merkle.verify(DIGESTS[0], 1, 1, [], root)
     assert not merkle.verify(DIGESTS[0], -1, 1, [], root)
+
+
+def test_a_proof_outside_of_the_entries_is_an_error() -> None:
+    for index in (-1, 3, 4):
+        with pytest.raises(IndexError, match=f"^entry {index} of 3$"):
+            merkle.proof(DIGESTS[:3], index)
+    assert merkle.proof(DIGESTS[:3], 2) == [merkle.root(DIGESTS[:2])]
+    assert merkle.proof(DIGESTS[:1], 0) == []
+
+
+def test_a_path_that_is_too_long_proves_nothing() -> None:
+    root = merkle.leaf(DIGESTS[0]).hex()
+    assert not merkle.verify(DIGESTS[0], 0, 1, [DIGESTS[1]], root)
+    assert merkle.root([]) == sha256(b"").hexdigest()
+    assert merkle.Tree().count == 0

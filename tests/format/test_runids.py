@@ -47,3 +47,17 @@ def test_what_is_no_run_id(text: str) -> None:
 def test_run_ids_need_their_parts(ms: int, random: bytes) -> None:
     with pytest.raises(FormatError):
         runids.new_run_id(ms, random)
+
+
+def test_what_a_run_id_is_made_of() -> None:
+    text = runids.new_run_id(2**48 - 1, b"\xff" * 10)
+    assert text == "7" + "z" * 25
+    assert runids.milliseconds(text) == 2**48 - 1
+    assert runids.new_run_id(0, bytes(9) + b"\x21") == "0" * 24 + "11"
+    assert runids.new_run_id(1, bytes(10)) == "0000000001" + "0" * 16
+    for ms, random in ((-1, bytes(10)), (2**48, bytes(10)), (5, bytes(9)), (5, bytes(11))):
+        with pytest.raises(FormatError, match=f"10 random bytes: {ms}, {len(random)}") as caught:
+            runids.new_run_id(ms, random)
+        assert caught.value.code == "runid.syntax"
+    with pytest.raises(FormatError, match="'7f3a' is not a run id"):
+        runids.milliseconds("7f3a")
