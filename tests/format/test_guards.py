@@ -52,11 +52,11 @@ def test_a_tag_is_the_only_key_of_a_mapping(item: object, tag: Any) -> None:
 
 
 class First:
-    __slots__ = ("__hidden", "__dunder__", "plain")
+    __slots__ = ("__dunder__", "__hidden", "plain")
 
 
 class _Under(First):
-    __slots__ = "__one"
+    __slots__ = "__one"  # noqa: PLC0205 - one name as text is one slot
 
 
 class Plain(_Under):

@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from agentloom.format.captures import Captures, Grown
+from agentloom.format.declared import Types
+from agentloom.format.echoes import content
+from agentloom.format.histories import Growth, Histories
 from spec.vector_maker import Maker
 from tests.format.strategies import same
 from tests.format.traces import hold, journal, maker
@@ -90,3 +94,92 @@ def test_long_chains_are_read_without_recursion() -> None:
         messages.append(turn)
         last = hold(made, {"messages": list(messages)}, "s")
     assert journal(made).tree(last) == {"messages": messages}
+
+
+def grown(histories: Histories, items: list[Any], field: str = "m", series: str = "s") -> Growth:
+    return histories.growth(series, field, items, None)
+
+
+def test_a_list_is_told_by_what_it_begins_with() -> None:
+    histories = Histories()
+    first = grown(histories, ["a", {"b": 1}])
+    assert (first.base, first.keep, first.again, first.size) == ("", 0, False, len('["a",{"b":1}]'))
+    assert [text for text, _ in first.added] == [b'"a"', b'{"b":1}']
+    assert first.added[0][1] == content(b"json", b'"a"')
+    assert (first.stem, len(first.digests), first.digest) == (b'["a",{"b":1}', 3, first.digests[2])
+    histories.wrote("s", first, "one")
+    longer = grown(histories, ["a", {"b": 1}, [2.5], None])
+    assert (longer.base, longer.keep, longer.again) == ("one", 2, False)
+    assert longer.size == len('["a",{"b":1},[2.5],null]')
+    assert [text for text, _ in longer.added] == [b"[2.5]", b"null"]
+    assert longer.digests[0] == first.digest
+    histories.wrote("s", longer, "two")
+    fresh = Histories()
+    assert grown(fresh, ["a", {"b": 1}, [2.5], None]).digest == longer.digest
+    assert grown(fresh, ["a", {"b": 1}, [2.5], None], "n").digest != longer.digest
+    part = grown(histories, ["a", {"b": 1}, [2.5]])  # a prefix that was written only within a longer list
+    assert (part.base, part.keep, part.added, part.again) == ("two", 3, [], False)
+    other = grown(histories, ["b", {"b": 1}])
+    assert (other.base, other.keep, other.again) == ("", 0, True)
+    assert grown(histories, ["b"], "n").again is False
+    assert grown(histories, ["b"], "m", "t").again is False
+    edited = grown(histories, ["a", {"b": 2}, [2.5]])
+    assert (edited.base, edited.keep) == ("one", 1)
+
+
+def test_texts_that_begin_alike_are_not_lists_that_do() -> None:
+    histories = Histories()
+    histories.wrote("s", grown(histories, [1]), "one")
+    assert grown(histories, [12]).keep == 0
+    assert grown(histories, [1, 2]).keep == 1
+    assert grown(histories, [1]).keep == 1
+    assert grown(histories, [[1]]).keep == 0
+
+
+def test_a_list_that_adds_nothing_is_read_from_where_it_was_first_written() -> None:
+    histories = Histories()
+    first = histories.wrote("s", grown(histories, [1, 2]), "one")
+    assert (first.blob, first.count, first.size) == ("one", 2, 5)
+    again = histories.wrote("s", grown(histories, [1, 2]), "two")
+    assert again.blob == "one"
+    assert histories.wrote("s", grown(histories, [1, 2, 3]), "three").blob == "three"
+    assert grown(histories, [1, 2, 3, 4]).base == "three"
+
+
+def test_eight_lists_that_take_turns_are_known_by_their_bytes() -> None:
+    histories = Histories()
+    for number in range(10):
+        histories.wrote("s", grown(histories, [number, "x"]), f"blob {number}")
+    latest = histories._latest["s", "m"]
+    assert [history.blob for history in latest] == [f"blob {number}" for number in range(9, 1, -1)]
+    longer = grown(histories, [5, "x", "y"])
+    assert (longer.base, longer.keep) == ("blob 5", 2)
+    histories.wrote("s", longer, "longer")
+    assert [history.blob for history in latest][:3] == ["longer", "blob 9", "blob 8"]
+    assert len(latest) == 8
+    old = grown(histories, [0, "x", "y"])  # by its digest
+    assert (old.base, old.keep, old.again) == ("blob 0", 2, False)
+
+
+def test_what_capturing_found_out_is_used() -> None:
+    histories, captures = Histories(), Captures(Types())
+
+    def captured(items: list[Any]) -> Grown:
+        return captures.capture({"m": items}, "s")[1]["m"]
+
+    first = captured(["a", 1])
+    growth = histories.growth("s", "m", first.items, first)
+    assert (growth.base, growth.stem, growth.size) == ("", b"", len('["a",1]'))
+    first.history = histories.wrote("s", growth, "one")
+    same = histories.growth("s", "m", first.items, first)
+    assert (same.base, same.keep, same.added, same.size) == ("one", 2, [], growth.size)
+    second = captured(["a", 1, {"b": 2}])
+    assert second.base is first
+    growth = histories.growth("s", "m", second.items, second)
+    assert (growth.base, growth.keep, growth.size) == ("one", 2, len('["a",1,{"b":2}]'))
+    assert [text for text, _ in growth.added] == [b'{"b":2}']
+    assert growth.digest == grown(Histories(), ["a", 1, {"b": 2}]).digest
+    second.history = histories.wrote("s", growth, "two")
+    second.settle()
+    assert [history.blob for history in histories._latest["s", "m"]] == ["two"]
+    assert histories.growth("s", "m", second.items, second).base == "two"

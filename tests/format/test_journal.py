@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentloom.errors import FormatError, IntegrityError, UnsupportedVersion
+from agentloom.format import journal as journal_module
 from agentloom.format import limits
 from agentloom.format.blobs import BlobWriter
 from agentloom.format.journal import Journal, JournalWriter, check
@@ -112,3 +113,74 @@ def test_bytes_over_a_part_are_refused() -> None:
         )
         assert check(data).consistent == good == verify.check(data)["consistent"]
         assert good or check(data).code == "blob.size"
+
+
+@pytest.fixture
+def every_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "INDEX_EVERY", 4)
+
+
+def kinds_of(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+@pytest.mark.usefixtures("every_4")
+def test_every_so_many_entries_an_index_entry_stands() -> None:
+    writer = JournalWriter()
+    data = writer.entry("start", {}, at=1)
+    for number in range(10):
+        writer.skip(5)
+        data += b"....\n" + writer.entry("request" if number % 2 else "note", {}, at=number)
+    data += writer.entry("end", {}, at=99)
+    entries = [json.loads(line) for line in data.splitlines() if line != b"...."]
+    assert [entry["seq"] for entry in entries] == list(range(len(entries)))
+    found = [entry for entry in entries if entry["kind"] == "index"]
+    assert [(entry["seq"], entry["calls"], entry["at"]) for entry in found] == [
+        (4, 1, 2),
+        (8, 3, 5),
+        (12, 4, 8),
+    ]
+    for entry, last in zip(found, [None, *(entry["offset"] for entry in found)], strict=False):
+        assert data[entry["offset"] :].startswith(b'{"seq":%d,' % entry["seq"])
+        assert entry["last"] == last
+    assert entries[-1]["kind"] == "end"
+    assert writer.offset == len(data)
+
+
+@pytest.mark.usefixtures("every_4")
+def test_an_end_entry_has_no_index_entry_after_it() -> None:
+    writer = JournalWriter()
+    for kind in ("start", "note", "note", "end"):
+        line = writer.entry(kind, {}, at=1)
+    assert line.count(b"\n") == 1
+    assert writer.entry("tag", {}, at=1).count(b"\n") == 2
+
+
+@pytest.mark.usefixtures("every_4")
+def test_going_on_counts_on() -> None:
+    made = Maker("count").start()
+    made.journal.skip(len(made.data) - made.journal.offset)
+    for number in range(5):
+        made.request(f"a#{number}", "tool", "x", {})
+    writer, again = made.journal, JournalWriter.resume(Journal.parse(made.data))
+    assert (again.head, again.seq, again.offset) == (writer.head, writer.seq, len(made.data))
+    for number in range(9):
+        kind = "request" if number % 3 else "note"
+        assert again.entry(kind, {}, at=number) == writer.entry(kind, {}, at=number)
+    short = Maker("short").start().request("a#0", "tool", "x", {})
+    again = JournalWriter.resume(Journal.parse(short.data))
+    assert again.entry("note", {}, at=1).count(b"\n") == 1
+    index = kinds_of(again.entry("note", {}, at=1))[-1]
+    assert (index["kind"], index["last"], index["calls"], index["seq"]) == ("index", None, 1, 4)
+
+
+def test_what_may_not_be_an_entry_is_named() -> None:
+    with pytest.raises(FormatError) as caught:
+        JournalWriter().entry("note", {"seq": 1}, at=1)
+    assert caught.value.code == "entry.field"
+    assert "note entry are not the caller's" in str(caught.value)
+    writer = JournalWriter()
+    with pytest.raises(FormatError, match="note entry of") as caught:
+        writer.entry("note", {"x-t": "x" * limits.LINE_BYTES}, at=1)
+    assert caught.value.code == "line.long"
+    assert (writer.seq, writer.offset, writer.head) == (-1, 0, "0" * 64)
