@@ -37,7 +37,7 @@ GuardPolicy = Literal["strict", "virtual", "off"]
 """``strict``: values are virtual, and effects of the agent's own code outside host calls are refused. ``virtual``: such
 effects pass when recording and are listed. ``off``: nothing is virtual, and nothing refused when recording."""
 
-DEFAULT_POLICY: GuardPolicy = "off"
+DEFAULT_POLICY: GuardPolicy = "strict"
 
 ENTROPY_BYTES = 32
 _POLICIES: tuple[str, ...] = get_args(GuardPolicy)
