@@ -31,8 +31,19 @@ def _echo(seen: Seen) -> str:
     return f"re {seen.body['messages'][-1]['content']}"
 
 
+OFF = ("--guard", "off")
+"""Then ids are fresh in every process; under a guard they are the run's own, and come again."""
+
+
+def test_under_the_guard_ids_come_again(scenario: Scenario) -> None:
+    scenario.record(AGENT.replace('"content": "40"', '"content": "40 for " + call'), _echo)
+    data = json.loads(scenario.identical("--json").out)
+    assert data["verdict"] == "identical"
+    assert data["guard"] == "virtual"
+
+
 def test_fresh_ids_in_a_new_process_are_no_miss(scenario: Scenario) -> None:
-    scenario.record(AGENT, _echo)
+    scenario.record(AGENT, _echo, options=OFF)
     done = scenario.identical("--json")
     data = json.loads(done.out)
     assert data["verdict"] == "identical except noted"
@@ -45,7 +56,7 @@ def test_fresh_ids_in_a_new_process_are_no_miss(scenario: Scenario) -> None:
 
 def test_an_id_that_pairs_with_another_result_is_a_change(scenario: Scenario) -> None:
     """Renamed by first appearance, not dropped: which result belongs to which call still counts."""
-    scenario.record(AGENT, _echo)
+    scenario.record(AGENT, _echo, options=OFF)
     scenario.edit(('"tool_call_id": call, "content": "40"', '"tool_call_id": other, "content": "40"'))
     text, data = scenario.diverged()
     assert data["class"] == "changed"
@@ -54,7 +65,7 @@ def test_an_id_that_pairs_with_another_result_is_a_change(scenario: Scenario) ->
 
 
 def test_an_id_in_the_text_is_a_leak(scenario: Scenario) -> None:
-    scenario.record(AGENT.replace('"content": "40"', '"content": "40 for " + call'), _echo)
+    scenario.record(AGENT.replace('"content": "40"', '"content": "40 for " + call'), _echo, options=OFF)
     text, data = scenario.diverged()
     assert data["class"] == "leak"
     assert [item["path"] for item in data["differences"]["items"]] == ["messages[2].content"]

@@ -16,37 +16,67 @@ from tests.cases.conftest import Scenario
 LEAKS = {
     "uuid": ("import uuid", "str(uuid.uuid4())", "a version 4 UUID", "uuid()"),
     "time": ("import time", "time.time()", "a time in seconds since 1970", "now()"),
+    "clock": (
+        "import time",
+        "time.clock_gettime(time.CLOCK_REALTIME)",
+        "a time in seconds since 1970",
+        "now()",
+    ),
     "datetime": ("import datetime", "datetime.datetime.now()", "a date and time", "now()"),
+    "bytes": ("import posix", "posix.urandom(8).hex() + 'a0'", "random hexadecimal digits", "uuid()"),
+}
+"""Leaks of a run without a guard; under one these values are the run's own."""
+PAST_THE_GUARD = {
     "address": ("class Thing: pass", "repr(Thing())", "a memory address", "__repr__"),
     "set order": ("class Thing: pass\nbig = [Thing() for _ in range(60)]", "[big.index(one) for one in set(big)]",
                   "the same members in another order", "sorted("),
     "float": ("import os, math\nodd = int(os.environ.get('ODD', '0'))",
               "math.nextafter(0.3, 1.0) if odd else 0.3", "a float in its last bits", "round()"),
+    "C code": ("import _random", "_random.Random().random()", "a random number between 0 and 1", "random()"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", LEAKS)
-def test_a_leak_is_named_with_its_place(scenario: Scenario, shape: str) -> None:
-    prelude, expression, looks, fix = LEAKS[shape]
+def _leaking(scenario: Scenario, prelude: str, expression: str, guard: str) -> str:
     path = scenario.write("")
     path.write_text(
         f"from agentloom import agent, tool\n{prelude}\n@tool(effect='read')\ndef create(title, value): return 1\n"
-        f"@agent\ndef main():\n    create('fixed', 1)\n    value = {expression}\n    return create('open', value)\n"
+        f"@agent(guard='{guard}')\ndef main():\n    create('fixed', 1)\n    value = {expression}\n"
+        "    return create('open', value)\n"
     )
     done = scenario.call("run", f"{path}:main")
     assert done.code == 0, done.all
+    return f"agent.py:{len(path.read_text().splitlines())}"
+
+
+@pytest.mark.parametrize("shape", [*LEAKS, *PAST_THE_GUARD])
+def test_a_leak_is_named_with_its_place(scenario: Scenario, shape: str) -> None:
+    prelude, expression, looks, fix = (LEAKS | PAST_THE_GUARD)[shape]
+    place = _leaking(scenario, prelude, expression, "off" if shape in LEAKS else "strict")
     text, data = scenario.diverged(ODD="1")
     assert "leak  call 2 of 2  tool create" in text
     assert "Code and packages are as recorded: something is not deterministic." in text
-    line = len(path.read_text().splitlines())
-    assert f"agent.py:{line} in main()" in text
+    assert f"{place} in main()" in text
     assert looks in text
     assert fix in text
     assert "args.value" in text
-    assert data["call"]["src"].startswith(f"agent.py:{line} ")
+    assert "all leaks   agentloom check agent.py:main" in text
+    assert data["call"]["src"].startswith(f"{place} ")
     assert data["cause"]["kind"] == "leak"
     assert data["cause"]["leak_path"] == "args.value"
     assert data["cause"]["leak"]["looks_like"].startswith(looks)
+    assert ("guard off" in text) is (shape in LEAKS)
+    if shape == "C code":
+        assert (
+            data["cause"]["leak"]["likely"] == "C code that draws random numbers, which the guard cannot see"
+        )
+        assert "(a guess)" in text
+
+
+@pytest.mark.parametrize("shape", LEAKS)
+def test_under_the_guard_it_is_no_leak(scenario: Scenario, shape: str) -> None:
+    prelude, expression, _, _ = LEAKS[shape]
+    _leaking(scenario, prelude, expression, "strict")
+    assert "IDENTICAL  2/2 calls" in scenario.identical().out
 
 
 PROCESS = """

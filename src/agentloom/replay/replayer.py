@@ -39,6 +39,7 @@ from agentloom.runtime.session import Session
 __all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for", "watch_over"]
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep", "state"))
+_SECRET_CHARS = 20_000  # of a source, that one placeholder stands for
 _NO_NONCE = bytes(32)
 """Keys made under it are never compared: the recorded nonce was erased, and requests are compared instead."""
 
@@ -177,10 +178,25 @@ def _as_kept(recorded: ModuleSource, now: ModuleSource) -> ModuleSource:
     """A source as it is kept in a trace: with placeholders for the secrets in it, numbered as in the recorded one."""
     if START not in recorded.text or now.text == recorded.text:
         return now
-    source = Redactor(in_effect()).text(now.text)
+    fixed = PLACEHOLDER.split(recorded.text)[::2]
+    if _fits(now.text, fixed):
+        return recorded  # equal but for what is secret, which nobody can compare
+    text = Redactor(in_effect()).text(now.text)
     numbers = iter(numbers_in(recorded.text))
-    aligned = PLACEHOLDER.sub(lambda match: placeholder(next(numbers, int(match[1]))), source)
-    return replace(now, text=aligned)
+    return replace(now, text=PLACEHOLDER.sub(lambda match: placeholder(next(numbers, int(match[1]))), text))
+
+
+def _fits(text: str, fixed: list[str]) -> bool:
+    """Whether ``text`` is the parts ``fixed`` in order, with something of one line between them, or a block of keys."""
+    if not text.startswith(fixed[0]):
+        return False
+    at = len(fixed[0])
+    for part in fixed[1:]:
+        found = len(text) - len(part) if part is fixed[-1] and text.endswith(part) else text.find(part, at)
+        if found < at or found - at > _SECRET_CHARS:
+            return False
+        at = found + len(part)
+    return at == len(text)
 
 
 def _read(root: str, file: str) -> ModuleSource | None:
