@@ -38,12 +38,11 @@ def main(arguments: list[str]) -> int:
 
 def report(mutants: list[Mutant], results: dict[str, str], *, propose: bool) -> int:
     """Print numbers and survivors; 1 if a survivor has no reason."""
-    reasons = accepted.read(accepted.FILE.read_text(encoding="utf-8"))
     rules = Counter(mutant.rule for mutant in mutants)
     worth = [mutant for mutant in mutants if mutant.rule is None]
     fates = Counter(results[mutant.name] for mutant in worth)
     alive = [mutant for mutant in worth if results[mutant.name] not in {KILLED, SKIPPED}]
-    left = [mutant for mutant in alive if (mutant.function, mutant.change) not in reasons]
+    left = accepted.left(alive, accepted.FILE.read_text(encoding="utf-8"))
     if propose:
         print(accepted.as_toml(left))
     else:

@@ -1,18 +1,22 @@
 """Survivors that are accepted, each with a written reason: ``accepted.toml``.
 
-An entry names a function and the lines that go and come, never a number, so that it outlives edits elsewhere.
+An entry names a function and the lines that go and come, never a number, so that it outlives edits elsewhere. With
+``pattern``, a regular expression that fits the lines, it stands for a kind of change; ``function`` may hold ``*`` then.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import re
 import tomllib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutation.changes import Mutant
 
-__all__ = ["FILE", "as_toml", "read"]
+__all__ = ["FILE", "Kind", "as_toml", "kinds", "left", "read"]
 
 FILE = Path(__file__).with_name("accepted.toml")
 
@@ -21,14 +25,52 @@ def read(text: str) -> dict[tuple[str, str], str]:
     """Function and change to reason. Raises ``ValueError`` for an entry without a reason, or given twice."""
     reasons: dict[tuple[str, str], str] = {}
     for entry in tomllib.loads(text).get("accepted", []):
-        reason = entry["reason"].strip()
-        if len(reason.split()) < 3:
-            raise ValueError(f"{entry['function']}: write a reason, not {reason!r}")
-        for change in entry["changes"]:
+        reason = _reason(entry)
+        for change in entry.get("changes", []):
             if (entry["function"], change) in reasons:
                 raise ValueError(f"{entry['function']}: {change!r} is accepted twice")
             reasons[entry["function"], change] = reason
     return reasons
+
+
+def kinds(text: str) -> list[Kind]:
+    """The kinds of changes that are accepted. Raises ``ValueError`` for an entry without a reason."""
+    entries = tomllib.loads(text).get("accepted", [])
+    return [
+        Kind(entry["function"], re.compile(entry["pattern"], re.DOTALL), _reason(entry))
+        for entry in entries if "pattern" in entry
+    ]  # fmt: skip
+
+
+def left(mutants: Iterable[Mutant], text: str) -> list[Mutant]:
+    """The mutants that no entry accepts."""
+    reasons, accepted = read(text), kinds(text)
+    return [
+        mutant
+        for mutant in mutants
+        if (mutant.function, mutant.change) not in reasons and not any(kind.fits(mutant) for kind in accepted)
+    ]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of change in some functions, and why it is accepted."""
+
+    functions: str
+    pattern: re.Pattern[str]
+    reason: str
+
+    def fits(self, mutant: Mutant) -> bool:
+        """Whether the whole change of a mutant is of this kind."""
+        within = fnmatch.fnmatchcase(mutant.function, self.functions)
+        return within and self.pattern.fullmatch(mutant.change) is not None
+
+
+def _reason(entry: dict[str, str]) -> str:
+    reason = entry["reason"].strip()
+    if len(reason.split()) < 3:
+        raise ValueError(f"{entry['function']}: write a reason, not {reason!r}")
+    return reason
 
 
 def as_toml(mutants: Iterable[Mutant]) -> str:

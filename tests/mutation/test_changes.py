@@ -72,3 +72,14 @@ def test_every_accepted_survivor_has_a_reason() -> None:
         accepted.read(entry.format("", "'x'"))
     with pytest.raises(ValueError, match="accepted twice"):
         accepted.read(entry.format("says nothing new", "'x', 'x'"))
+
+
+def test_a_kind_of_change_is_accepted_by_a_pattern() -> None:
+    inner, one, two = mutants_of(FILE, "format.box")
+    entry = '[[accepted]]\nfunction = "{}"\nreason = "says nothing new"\npattern = {}\n'
+    assert accepted.left([inner, one, two], "") == [inner, one, two]
+    assert accepted.left([inner, one, two], entry.format("format.box.Box.*", "'.*return item.*'")) == [inner, one]
+    assert accepted.left([inner, two], entry.format("format.*", "'- return 1'")) == [inner, two]
+    assert accepted.left([inner], entry.format("format.*", "'- return 1\\n\\+ return 2'")) == []
+    with pytest.raises(ValueError, match="write a reason"):
+        accepted.kinds(entry.format("a", "'x'").replace("says nothing new", "x"))

@@ -106,6 +106,7 @@ class Trying:
                 trampoline.record_trampoline_hit = partial(_called, called)
                 begun = time.process_time()
                 if self._run(session, [place]):
+                    LOOKED.write_text(json.dumps(known | {**found, item.nodeid: None}), encoding="utf-8")
                     raise AssertionError(f"nothing is changed, and a test fails: {self.failed}")
                 found[item.nodeid] = [of, time.process_time() - begun, sorted(called)]
         LOOKED.write_text(json.dumps(known | found), encoding="utf-8")
