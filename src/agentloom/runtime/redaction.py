@@ -6,6 +6,7 @@ Live code has the real values; what is written has placeholders, numbered by fir
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -18,8 +19,9 @@ from agentloom.format.guards import is_map
 from agentloom.format.marks import Marks
 from agentloom.format.placeholders import PLACEHOLDER, START, placeholder
 from agentloom.runtime.redaction_env import environment_values
-from agentloom.runtime.redaction_find import Finder, Known
+from agentloom.runtime.redaction_find import NAMED, Finder, Known
 from agentloom.runtime.redaction_formats import is_open_value
+from agentloom.runtime.redaction_layers import local_layers
 from agentloom.runtime.redaction_names import is_secret_header, is_secret_name
 from agentloom.runtime.redaction_rules import NO_RULES, Rules
 
@@ -31,6 +33,9 @@ __all__ = ["Redactor", "Secret"]
 _LEARNED = 256  # values that are looked for in every form because they were met
 _LEARNED_BYTES = 8  # from here on: what is shorter stands in too much that is no secret
 _LONG_BYTES = 24
+_CODINGS = 4
+_ARMOUR = re.compile(rb"-----[^-]*-----|\s")
+_BEGINNING = "beginning of a secret"
 _NUMBER_DIGITS = 6
 _NAMES = 4096
 
@@ -162,6 +167,7 @@ class Redactor:
     # -- numbers -------------------------------------------------------------------------------------------------
 
     def _replace(self, secret: bytes, known: Known) -> bytes:
+        secret = _plain(secret)
         number = self._numbers.get(secret)
         begun = self._begun
         if number is None and begun is not None and secret.startswith(begun[0]):
@@ -170,7 +176,8 @@ class Redactor:
             number = self._numbers[secret] = self._number(secret)
             if self._given.get(number) is None:
                 self.met.append(Secret(number, known.kind, known.name, self.place))
-            if len(self._numbers) < _LEARNED and not self._finder.knows(secret) and _is_telling(secret):
+            fresh = known.kind != _BEGINNING and not self._finder.knows(secret)
+            if fresh and len(self._numbers) < _LEARNED and _is_telling(secret):
                 self._finder.learn({secret: known})
         if self.on_found is not None:
             self.on_found(tuple(self._path), known)
@@ -230,7 +237,7 @@ class Redactor:
         if not final:
             start = self._finder.beginning(data)
             if start is not None and (not spans or spans[-1][1] <= start):
-                spans.append((start, len(data), self._replace(data[start:], Known("beginning of a secret"))))
+                spans.append((start, len(data), self._replace(data[start:], Known(_BEGINNING))))
         self._begun = None
         return spans
 
@@ -265,9 +272,14 @@ class Redactor:
         data = value.encode("utf-8", "surrogatepass")
         if is_open_value(data) and not self.rules.names(self._path):
             return self.text(value)
-        if START in value or (" " in value.strip() and not self.rules.names(self._path)):
-            return self.text(value)  # a sentence, or redacted already
-        return self._replace(data, self._finder.known(data) or Known("named secret", None)).decode()
+        inner = self.text(value)
+        if (
+            inner is not value
+            or START in value
+            or (" " in value.strip() and not self.rules.names(self._path))
+        ):
+            return inner  # a sentence, or what is secret in it is known
+        return self._replace(data, self._finder.known(data) or Known(NAMED)).decode()
 
     def _fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         changed: dict[str, Any] | None = None
@@ -312,7 +324,7 @@ class Redactor:
         data = text.encode()
         known = self._finder.known(data)
         if known is None and name is not None and self._is_secret(name):
-            known = Known("named secret")
+            known = Known(NAMED)
         return tree if known is None else self._replace(data, known).decode()
 
     def _tagged(self, tree: Any, tag: str, payload: Any, name: str | None) -> Any:
@@ -423,6 +435,18 @@ def _numbers_by_name(
     for value, known in values.items():
         if known.name in by_name:
             yield value, by_name[known.name]
+
+
+def _plain(secret: bytes) -> bytes:
+    """A secret without the escapes of the text that it was found in: it is one secret in each of them."""
+    for _ in range(_CODINGS):
+        layer = next((one for one in local_layers(secret) if one.data != secret), None)
+        if layer is None:
+            break
+        secret = layer.data
+    if secret.startswith(b"-----BEGIN"):
+        return _ARMOUR.sub(b"", secret)  # spaces may be coded in several ways
+    return secret
 
 
 def _is_telling(value: bytes) -> bool:

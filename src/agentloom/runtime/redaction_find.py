@@ -33,11 +33,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A secret in a text: where it stands, what it is."""
+    """A secret in a text: where it stands, what it is; ``whole``: it is a value that is known."""
 
     start: int
     end: int
     known: Known
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +273,7 @@ class Finder:
         match = near.context.pattern.match(data, start + near.length)
         if match is None or is_open_value(match["value"]) or not _telling(data, start, match, near.context):
             return None
-        return Found(*match.span("value"), Known("named secret"))
+        return Found(*match.span("value"), Known(NAMED))
 
     # -- a close look --------------------------------------------------------------------------------------------
 
@@ -310,7 +311,7 @@ class Finder:
         for index, start, end in hits:
             what = self._plan.meaning[index] if index >= 0 else self._extra.meaning[-1 - index]  # type: ignore[union-attr]
             if type(what) is Known:
-                found.append(Found(start, end, what))
+                found.append(Found(start, end, what, True))
             elif type(what) is list:
                 for one in what:
                     if done.get(id(one), 0) > start:
@@ -349,8 +350,7 @@ class Finder:
 
         for layer in local_layers(data):
             for one in self.changes(layer.data, replace, depth - 1):
-                start, end = layer.starts[one.start], layer.starts[one.end]
-                made.append(Change(start, end, layer.code(one.text)))
+                made.append(Change(*layer.span(one.start, one.end), layer.code(one.text)))
         if aligned or zipped:
             made += [Change(*one) for one in base64_blocks(data, aligned, change)]
         if coded:
@@ -436,24 +436,54 @@ def _telling(data: bytes, start: int, match: re.Match[bytes], context: Context) 
 
 def _merged(data: bytes, found: list[Found], made: list[Change]) -> list[Found | Change]:
     """Found and made in order. What lies in another is part of it; what overlaps another is one secret with it; a block
-    that was coded anew gives way to what is secret as a whole."""
+    that was coded anew gives way to what is secret as a whole.
+
+    Two things give way to what lies in them, so that a replay, which has placeholders there, makes the same: a value that
+    is secret for its name alone, and a run that known values fill.
+    """
+    inner: list[Found | Change] = [one for one in found if one.known.kind != NAMED]
+    inner += made
+    loose = [one for one in found if one.known.kind == NAMED and not _around(one, inner)]
+    solid = [one for one in inner if isinstance(one, Found)]
+    whole = sorted((one for one in solid if one.whole), key=_outer_first)
     spans: list[Found] = []
-    for one in sorted(found, key=lambda one: (one.start, -one.end)):
+    for one in sorted([*solid, *loose], key=_outer_first):
         last = spans[-1] if spans else None
+        if not one.whole and _filled(one, whole):
+            continue
         if last is None or one.start >= last.end:
             spans.append(one)
         elif one.end > last.end:
             spans[-1] = Found(last.start, one.end, last.known)
         elif (one.start, one.end) == (last.start, last.end) and one.known.name and not last.known.name:
             spans[-1] = one
-    both: list[Found | Change] = list(spans)
-    taken: list[Found | Change] = sorted(
-        [*both, *made], key=lambda one: (one.start, type(one) is Change, -one.end)
-    )
     kept: list[Found | Change] = []
-    for item in taken:
-        while kept and type(kept[-1]) is Change and type(item) is Found and item.start < kept[-1].end:
+    both: list[Found | Change] = [*spans, *made]
+    for item in sorted(both, key=_outer_first):
+        while kept and isinstance(kept[-1], Change) and isinstance(item, Found) and item.start < kept[-1].end:
             kept.pop()
         if not kept or item.start >= kept[-1].end:
             kept.append(item)
     return kept
+
+
+def _outer_first(one: Found | Change) -> tuple[int, bool, int]:
+    return one.start, isinstance(one, Change), -one.end
+
+
+def _around(one: Found, others: list[Found | Change]) -> bool:
+    return any(one.start <= other.start and other.end <= one.end for other in others)
+
+
+def _filled(one: Found, others: list[Found]) -> bool:
+    """Whether values that are known fill a run but for a few characters."""
+    at, left = one.start, 0
+    for other in others:
+        if other.end > at and other.start < one.end:
+            left += max(0, other.start - at)
+            at = other.end
+    return at > one.start and left + max(0, one.end - at) <= _FEW
+
+
+_FEW = 4
+NAMED = "named secret"

@@ -28,6 +28,12 @@ class Local:
     data: bytes
     starts: list[int]
     code: Callable[[bytes], bytes]
+    single: bool = False
+    """Each byte of ``data`` is one in the coded text, whatever stands between."""
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where a part of ``data`` is in the coded text."""
+        return self.starts[start], self.starts[end - 1] + 1 if self.single else self.starts[end]
 
 
 _ESCAPE = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
@@ -90,7 +96,7 @@ def _quoted(data: bytes) -> bytes:
 def _without_nuls(data: bytes) -> Local:
     """ASCII text in UTF-16: every other byte is NUL."""
     kept = [index for index, byte in enumerate(data) if byte]
-    return Local(bytes(data[index] for index in kept), [*kept, len(data)], _wide)
+    return Local(bytes(data[index] for index in kept), [*kept, len(data)], _wide, True)
 
 
 def _wide(data: bytes) -> bytes:
