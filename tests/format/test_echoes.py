@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentloom.errors import FormatError
+from agentloom.format import echoes
 from agentloom.format.echoes import STYLES, json_text
 from agentloom.format.journal import Journal
 from spec.vector_maker import Maker
@@ -119,3 +120,83 @@ def test_a_users_mapping_is_no_echo() -> None:
     value = {"$part": [{"$ref": "0" * 64}, "x"]}
     blob = hold(made, encode(value))
     assert decode(journal(made).tree(blob), Types()) == value
+
+
+@pytest.mark.parametrize("tree", [ROWS, [1, [2.5, None]], {}, [], "\u00e9\x7f", 7, None, True], ids=str)
+def test_text_is_that_of_json_dumps_with_and_without_its_quick_encoder(
+    tree: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for style, (between, after_key, ascii_only) in STYLES.items():
+        expected = json.dumps(tree, separators=(between, after_key), ensure_ascii=ascii_only)
+        assert json_text(tree, style) == expected
+        with monkeypatch.context() as patched:
+            patched.setattr(json.encoder, "c_make_encoder", None)
+            assert echoes._writer(between, after_key, ascii_only)(tree) == expected
+    with pytest.raises(KeyError, match="pretty"):
+        json_text(tree, "pretty")
+
+
+@pytest.mark.parametrize(
+    "value", ["s" * 250, 123, ["t" * 250], {"k": "u" * 250}], ids=lambda value: str(value)[:8]
+)
+def test_only_the_text_of_a_list_or_a_mapping_is_an_echo(value: Any) -> None:
+    made = maker()
+    hold(made, value)
+    text = json.dumps(value).ljust(3)
+    blob = hold(made, {"said": text, "more": "m" * 250})
+    assert (b'"$json"' in made.data) == isinstance(value, (list, dict))
+    assert journal(made).tree(blob) == {"said": text, "more": "m" * 250}
+
+
+def test_what_is_forgotten_is_found_no_more() -> None:
+    found = echoes.Echoes()
+    found.whole = {b"1": "one", b"2": "two", b"3": "three"}
+    found.forget({"two", "other"})
+    assert found.whole == {b"1": "one", b"3": "three"}
+    assert found.find(b"2") is None
+    assert found.find(b"1") == {"$ref": "one"}
+
+
+def test_a_part_stands_where_it_was_said_first() -> None:
+    found = echoes.Echoes()
+    part = {"a": "x" * 250}
+    found.learn("one", {"m": [0, part]})
+    found.learn("two", part)
+    found.learn("three", [part])
+    known = found.identify(part)[1]
+    assert found.find(known) == {"$part": [{"$ref": "one"}, "m", 1]}
+    text = found.identify("x" * 250)[1]
+    assert found.find(text) == {"$part": [{"$ref": "one"}, "m", 1, "a"]}
+    found.whole[known] = "four"
+    assert found.find(known) == {"$ref": "four"}
+    found.learn("five", "y" * 250)
+    assert found.find(found.identify("y" * 250)[1]) is None
+
+
+def test_an_object_is_identified_while_its_payload_is_written() -> None:
+    found = echoes.Echoes()
+    item = ["x"]
+    first = found.identify(item)
+    assert first == (b'["x"]', echoes.content(b"json", b'["x"]'))
+    item.append("y")
+    assert found.identify(item) is first  # it is not looked at again
+    found.done()
+    assert found.identify(item)[0] == b'["x","y"]'
+    found.identified(item, b"text", b"known")
+    assert found.identify(item) == (b"text", b"known")
+
+
+@pytest.mark.parametrize(
+    ("tree", "data"),
+    [
+        ([0.5], b"[0.5]"),
+        ([1e300], b"[1e+300]"),
+        ([1e-7], b"[1e-7]"),
+        ([1], b"[1]"),
+        (["1.5e+7"], b'["1.5e+7"]'),
+    ],
+)
+def test_floats_are_written_with_a_point_or_a_signed_exponent(tree: Any, data: bytes) -> None:
+    for text in (data, echoes.text_of(tree)):
+        assert echoes._may_hold_floats(text) or not any(type(item) is float for item in tree)
+    assert not echoes._may_hold_floats(b'[1,"be",true]')

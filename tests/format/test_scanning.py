@@ -7,7 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentloom.errors import FormatError, IntegrityError, UnsupportedVersion
 from agentloom.format.journal import Journal, check
+from agentloom.format.scanning import Fault, scan
 from spec import verify
 from spec.vector_maker import Maker, entry_line, finished, join, lines, small
 from tests.format.strategies import FEW
@@ -66,3 +68,69 @@ def test_two_checkers_agree_on_damaged_traces(data: Any) -> None:
         verdict.message,
         result["message"],
     )
+
+
+def test_a_fault_is_an_error_of_its_class() -> None:
+    plain = Fault("line.kind", 3, 99, "odd").error()
+    assert (type(plain), plain.code, plain.line, plain.offset, plain.hint) == (
+        FormatError,
+        "line.kind",
+        3,
+        99,
+        None,
+    )
+    assert str(plain).startswith("odd (line 3, byte 99)")
+    edited = Fault("blob.id", 3, 99, "odd", integrity=True).error()
+    assert (type(edited), edited.code, edited.line, edited.offset) == (IntegrityError, "blob.id", 3, 99)
+    newer = Fault("version.major", 1, 0, "odd", version=True).error()
+    assert (type(newer), newer.code, newer.line, newer.offset) == (UnsupportedVersion, "version.major", 1, 0)
+    assert newer.hint == "upgrade agentloom"
+    assert str(newer).startswith("odd (line 1, byte 0)")
+
+
+def test_a_pass_notes_where_every_line_stands() -> None:
+    found = scan(TRACE)
+    assert found.fault is None
+    offset, entries = 0, 0
+    for number, line in enumerate(lines(TRACE), 1):
+        if line.startswith(b'{"seq"'):
+            assert found.entry_lines[entries] == (number, offset)
+            entries += 1
+        else:
+            assert (line[9:73].decode(), number, offset, entries) in found.blob_lines
+        offset += len(line) + 1
+    assert entries == len(found.entries) == len(found.digests)
+    assert len(found.blob_lines) == len(found.blobs)
+    assert found.whole(len(TRACE)) == len(TRACE)
+
+
+def test_what_stands_before_a_fault_is_kept() -> None:
+    parts = lines(TRACE)
+    for number in range(2, len(parts)):
+        for wrong, code in ((b"odd", "line.kind"), (parts[number - 1] + b"\r", "line.cr")):
+            data = join([*parts[:number], wrong, *parts[number:]])
+            found = scan(data)
+            assert found.fault is not None
+            assert (found.fault.code, found.fault.line) == (code, number + 1)
+            assert found.fault.offset == len(join(parts[:number]))
+            assert len(found.entries) + len(found.blobs) == number
+            assert found.torn == 0
+    twice = next(line for line in parts if line.startswith(b'{"blob"'))
+    found = scan(join([*parts[:-1], twice, parts[-1]]))
+    assert found.fault is not None
+    assert found.fault.message == f"blob {twice[9:21].decode()} stands in the file twice"
+
+
+def test_zeros_after_the_last_line_are_a_torn_append_and_elsewhere_a_fault() -> None:
+    parts = lines(TRACE)
+    zeros = scan(TRACE + b"\0" * 50 + b"\n")
+    assert (zeros.fault, zeros.torn, zeros.whole(len(TRACE) + 51)) == (None, 51, len(TRACE))
+    mixed = scan(TRACE + b'{"seq":\0\0\n')
+    assert (mixed.fault, mixed.torn) == (None, 10)
+    for data in (join([*parts[:5], b"\0" * 9, *parts[5:]]), TRACE + b"odd\n", b"\0" * 9 + b"\n"):
+        found = scan(data)
+        assert found.fault is not None
+        assert found.torn == 0
+    start = scan(parts[0][:-1] + b"\0}\n")
+    assert start.fault is not None
+    assert start.fault.line == 1
