@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.asyncio_suite import run as suite
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
-Results = dict[str, Future[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def results() -> Iterator[Results]:
-    """Version -> its results; the interpreters work at the same time."""
-    with ThreadPoolExecutor() as pool:
-        yield {version: pool.submit(suite.run, python) for version, python in suite.interpreters().items()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
-def test_cpythons_own_tests_pass(version: str, results: Results) -> None:
-    if version not in results:
+def test_cpythons_own_tests_pass(version: str) -> None:
+    python = suite.interpreters().get(version)
+    if python is None:
         pytest.skip(f"no Python {version} here")
     if version == _HERE and importlib.util.find_spec("test.test_asyncio") is None:
         pytest.skip("this Python came without its test package")
-    found = results[version].result()
+    found = suite.run(python)
     assert suite.problems(found) == []
     assert found["ran"] > 1000
 
