@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -186,11 +186,11 @@ def work():
     return 1
 """
     )
-    small = 60_000
+    limit = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)); "
+    limited = [sys.executable, "-c", limit + "os.execv(sys.argv[1], sys.argv[1:])"]
     done = subprocess.run(
-        room.command("run", "agent.py:work"), capture_output=True, text=True, timeout=SECONDS, check=False,
-        cwd=room.folder, env=environment(),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (small, small)),
+        [*limited, *room.command("run", "agent.py:work")],
+        capture_output=True, text=True, timeout=SECONDS, check=False, cwd=room.folder, env=environment(),
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "cannot write" in done.stderr
