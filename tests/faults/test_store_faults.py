@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import random
 import signal
@@ -239,6 +240,7 @@ def in_child(work: Callable[[Callable[[str], None]], None]) -> tuple[int, list[s
     if child == 0:  # pragma: no cover - the child
         status = 70
         try:
+            gc.freeze()  # what the parent holds is no garbage of the child's, and walking over it copies it
             os.close(read)
             work(lambda line: (os.write(write, f"{line}\n".encode()), None)[1])
             status = 0

@@ -6,6 +6,7 @@ imported everything already.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -42,6 +43,7 @@ def run_in_ward(victim: Callable[[str], str], path: str, bounds: Bounds) -> Ende
     read, write = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - the child
+        gc.freeze()  # what the parent holds is no garbage of the child's, and walking over it copies it
         os.close(read)
         _be_limited(bounds)
         before = _peak()
