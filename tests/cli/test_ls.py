@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,7 +13,9 @@ from zoneinfo import ZoneInfo
 import click
 import pytest
 
+from agentloom import agent
 from agentloom.cli.ls import since
+from agentloom.store import LocalStore
 from tests.cli import samples
 
 Call = Callable[..., Any]
@@ -69,6 +72,38 @@ def test_filters(cli: Call, args: tuple[str, ...], found: list[str]) -> None:
     data = cli("ls", *args, "--json").data
     assert [row["run"][-4:] for row in data["runs"]] == found
     assert data["more"] is ("1" in args)
+
+
+@pytest.mark.parametrize(
+    ("tags", "found"),
+    [
+        (("one=1", "two=2"), ["both"]),
+        (("1", "two=2"), ["both"]),
+        (("one=1",), ["first", "both"]),
+        (("one=1", "one=1"), ["first", "both"]),
+        (("one=1", "three=3"), []),
+    ],
+)
+def test_of_several_tags_all_must_hold(
+    cli: Call, tmp_path: Path, tags: tuple[str, ...], found: list[str]
+) -> None:
+    store = LocalStore(tmp_path / "tagged")
+    for name, given in (
+        ("first", {"one": "1"}),
+        ("second", {"two": "2"}),
+        ("both", {"one": "1", "two": "2"}),
+    ):
+        agent(name=name)(_nothing).run(store=store, tags=given)
+    asked = [word for tag in tags for word in ("--tag", tag)]
+    result = cli("ls", "--store", str(tmp_path / "tagged"), "--json", *asked)
+    assert sorted(row["agent"] for row in json.loads(result.out)["runs"]) == sorted(found)
+    if "three=3" in tags:
+        said = cli("ls", "--store", str(tmp_path / "tagged"), *asked)
+        assert "none has the tag three=3" in said.out + said.err
+
+
+def _nothing() -> None:
+    """An agent that makes no call."""
 
 
 @pytest.mark.usefixtures("store")

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+import agentloom
 from agentloom.cli.show import LIMIT
 from agentloom.format import journal
 from agentloom.format.values import Tree
-from agentloom.store import files
+from agentloom.store import MemoryStore, files
 from tests.cli import samples
 
 Call = Callable[..., Any]
@@ -109,6 +110,27 @@ def test_json_has_the_same_facts(cli: Call, refund: str) -> None:
     call = cli("--json", "show", refund, "2").data
     assert (call["request"], call["outcome"]) == ({"args": {"order": 812}}, {"total": 40, "paid": True})
     assert cli("show", refund, "2:outcome.total", "--json").data == 40
+
+
+def test_json_has_what_was_changed_of_a_profile(cli: Call, tmp_path: Path) -> None:
+    @agentloom.tool(noted=["trace"])
+    def look(order: int, trace: str) -> int:
+        return order
+
+    @agentloom.tool
+    def plain(order: int) -> int:
+        return order
+
+    @agentloom.agent
+    def asks() -> int:
+        return look(1, "t") + plain(2)
+
+    asks.run(store=MemoryStore()).save(tmp_path / "a.loom")
+    calls = cli("show", str(tmp_path / "a.loom"), "--json").data["calls"]
+    assert calls[0]["profile"].startswith("tool/1+")
+    assert calls[0]["rule"] == {"base": "tool/1", "noted": ["args.trace"]}
+    assert (calls[1]["profile"], calls[1]["rule"]) == ("tool/1", None)
+    assert cli("show", str(tmp_path / "a.loom"), "1", "--json").data["rule"] == calls[0]["rule"]
 
 
 def test_an_unfinished_run_says_so(cli: Call, tmp_path: Path) -> None:

@@ -85,9 +85,28 @@ def test_a_long_list_of_results_is_left_out_of_the_short_form_which_says_so(
         graph.step(f"step{number}", fn=lambda state: "x" * 30)
     graph.run("in", store=MemoryStore()).save(tmp_path / "long.loom")
     short = cli("show", str(tmp_path / "long.loom")).out
-    assert "... 60 deterministic results: --all" in short
+    shown = short.count(" - step")
+    assert 4 <= shown < 60
+    assert f"... {60 - shown} deterministic results more: --all" in short
+    assert " - step  step0 " in short
+    assert " - step  step59 " in short
     assert len(short) < LIMIT
     assert cli("show", str(tmp_path / "long.loom"), "--all").out.count(" - step") == 60
+
+
+def test_a_long_workflow_shows_its_first_and_last_steps_between_its_calls(cli: Call, tmp_path: Path) -> None:
+    graph = Workflow("long")
+    for number in range(40):
+        graph.step(f"pay{number}", tool=pay, args={"order": "{input}"})
+        graph.step(f"weigh{number}", fn=lambda state: 1)
+    graph.run("in", store=MemoryStore()).save(tmp_path / "long.loom")
+    short = cli("show", str(tmp_path / "long.loom")).out
+    calls, results = short.count(" tool "), short.count(" - step")
+    assert 0 < calls < 40
+    assert 0 < results < 40
+    assert f"... {40 - calls} calls more, and {40 - results} deterministic results: --all" in short
+    assert short.index("weigh0") < short.index(" 2 tool")
+    assert len(short) < LIMIT
 
 
 def test_diff_says_which_step_went_another_way(cli: Call, traces: tuple[str, str]) -> None:

@@ -17,6 +17,11 @@ def main(words: list[str]) -> int:
     matrix = "--matrix" in words
     words = [word for word in words if word != "--matrix"]
     chosen = [bug for bug in BUGS if not words or any(word in bug.name for word in words)]
+    unmatched = [word for word in words if not any(word in bug.name for bug in BUGS)]
+    if unmatched:
+        print(f"no bug has {', '.join(map(repr, unmatched))} in its name; they are:", file=sys.stderr)
+        print("\n".join(f"  {bug.name}" for bug in BUGS), file=sys.stderr)
+        return 2
     survivors = 0
     for bug in chosen:
         with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.seeded_bugs.__main__ import main
 from tests.seeded_bugs.bugs import BUGS, PROOFS, Bug
 from tests.seeded_bugs.hunt import hunt, planted
 
@@ -47,3 +48,10 @@ def test_a_copy_without_a_bug_passes(tmp_path: Path) -> None:
 
     assert failure_of(PROOFS["vectors"], planted(None, tmp_path)) is None
     assert failure_of(PROOFS["fields"], tmp_path / "src") is None
+
+
+def test_a_word_that_no_bug_has_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["no such bug", BUGS[0].name]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("no bug has 'no such bug' in its name; they are:\n  " + BUGS[0].name)
+    assert said.out == ""

@@ -10,6 +10,7 @@ import pytest
 
 import agentloom
 from agentloom import agent, sync, tool
+from agentloom.format.values import Types, encode
 from agentloom.store import LocalStore, MemoryStore, Query, Store
 from agentloom.store.scan import Source
 from agentloom.store.searching import TextSearch
@@ -146,3 +147,37 @@ def test_pieces_are_joined_within_a_call_and_a_field_alone() -> None:
         ("maxrma", False),
     ):
         assert TextSearch(text).found(Source.of(data)) is found, text
+
+
+PART = 1 << 20
+
+
+@pytest.mark.parametrize("sought", ["the needle itself", "ä needle ö", "N" * 3000])
+@pytest.mark.parametrize("before", [1, 5, 10])
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_a_text_across_two_pieces_is_found(sought: str, before: int, as_bytes: bool) -> None:
+    """``before``: how many bytes of it lie in the first piece."""
+    encoded = sought.encode()
+    whole = b"-" * (2 * PART - before) + encoded + b"-" * PART
+    maker = samples.Maker(1)
+    maker.call(0, "tool", "read", {"path": "a"}, encode(whole if as_bytes else whole.decode(), Types()))
+    maker.end("done")
+    source = Source.of(maker.data)
+    assert TextSearch(sought).found(source)
+    assert TextSearch(sought.upper().replace("Ä", "ä").replace("Ö", "ö")).found(source)
+    assert not TextSearch(sought + sought).found(source)
+    assert not TextSearch(sought[1:] + "+").found(source)
+
+
+def test_a_text_over_three_pieces_is_found_and_other_neighbours_are_none() -> None:
+    sought = "begin" + "m" * PART + "end"
+    maker = samples.Maker(1)
+    maker.call(0, "tool", "read", {"path": "a"}, "-" * (PART - 5) + sought + "." * 5)
+    maker.call(1, "tool", "read", {"path": "b"}, "." * (PART - 4) + "left" + "-" * PART)
+    maker.call(2, "tool", "read", {"path": "c"}, "-" * PART + "." * (PART - 1) + "#" + "right" + "-" * 10)
+    maker.end("done")
+    source = Source.of(maker.data)
+    assert TextSearch(sought).found(source)
+    assert TextSearch("left---").found(source)
+    assert TextSearch("#right-").found(source)
+    assert not TextSearch("leftright").found(source)  # the end of one text and the start of another

@@ -154,6 +154,7 @@ def call_json(recording: Recording, call: RecordedCall, *, payloads: bool = Fals
         "attempt": call.attempt,
         "key": call.key,
         "profile": call.profile,
+        "rule": _rule(recording, call),
         "usage": call.usage,
         "chunks": call.chunks,
         "vt_ns": call.vt,
@@ -164,6 +165,14 @@ def call_json(recording: Recording, call: RecordedCall, *, payloads: bool = Fals
         facts["outcome"] = or_missing(lambda: recording.outcome(call))
         facts["chunk_values"] = or_missing(lambda: list(recording.chunks_of(call)))
     return facts
+
+
+def _rule(recording: Recording, call: RecordedCall) -> object:
+    """What was changed of the call's profile, as the trace keeps it; None where nothing was."""
+    rule = call.rule
+    if rule is None:
+        return None
+    return or_missing(lambda: recording.tree(rule, f"the rule of profile {call.profile}", call))
 
 
 def or_missing(read: Callable[[], object]) -> object:

@@ -14,7 +14,7 @@ from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Span, clean, duration
 from agentloom.cli.runs import short
 from agentloom.store import Query, RunRow, Store
-from agentloom.store.find import tag_fits
+from agentloom.store.find import tag_fits, wanted_tags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,13 @@ def since(text: str, now: datetime | None = None) -> int:
 
 
 @click.command(short_help="Find runs.")
-@click.option("--tag", metavar="TAG", help="Runs with this tag: key=value, or the value alone.")
+@click.option(
+    "--tag",
+    "tags",
+    metavar="TAG",
+    multiple=True,
+    help="Runs with this tag: key=value, or the value alone; repeatable, all must hold.",
+)
 @click.option(
     "--since", "start", metavar="WHEN", help="Started at or after WHEN: 2h, 3d, yesterday, 2026-11-28T09:04."
 )
@@ -68,7 +74,7 @@ def since(text: str, now: datetime | None = None) -> int:
 def command(
     settings: Settings,
     *,
-    tag: str | None,
+    tags: tuple[str, ...],
     start: str | None,
     failed: bool,
     tool: str | None,
@@ -79,7 +85,7 @@ def command(
 ) -> None:
     """Find runs, the newest first."""
     query = Query(
-        tag=tag,
+        tag=tags or None,
         since=None if start is None else since(start),
         failed=failed,
         tool=tool,
@@ -111,13 +117,14 @@ def command(
 def _no_run_fits(store: Store, query: Query) -> str:
     """Says which of the names asked for no run has, and what is close to it."""
     rows = store.runs()
-    known: dict[str, tuple[str | None, set[str]]] = {
-        "tag": (query.tag, {tag for row in rows for tag in row.tags}),
-        "tool": (query.tool, {name for row in rows for name in row.tools}),
-        "agent": (query.agent, {row.agent for row in rows}),
-        "conversation": (query.conversation, {row.conversation for row in rows if row.conversation}),
-    }
-    for what, (wanted, names) in known.items():
+    tags = {tag for row in rows for tag in row.tags}
+    known: list[tuple[str, str | None, set[str]]] = [
+        *(("tag", tag, tags) for tag in wanted_tags(query)),
+        ("tool", query.tool, {name for row in rows for name in row.tools}),
+        ("agent", query.agent, {row.agent for row in rows}),
+        ("conversation", query.conversation, {row.conversation for row in rows if row.conversation}),
+    ]
+    for what, wanted, names in known:
         if wanted is None or wanted in names or (what == "tag" and tag_fits(names, wanted)):
             continue
         close = difflib.get_close_matches(wanted, sorted(names - {""}), n=3, cutoff=0.5)

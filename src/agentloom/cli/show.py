@@ -18,7 +18,7 @@ from agentloom.cli.states import state_json, state_lines, states_of
 from agentloom.errors import PayloadMissing, TargetError
 from agentloom.replay.answered import answer_of
 from agentloom.replay.glance import glance
-from agentloom.replay.recording import RecordedCall, Recording
+from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.summaries import error_words
 from agentloom.replay.text import show as brief
 
@@ -153,39 +153,63 @@ def _run(screen: Screen, recording: Recording, found: Found, *, everything: bool
 
 def _fitting(recording: Recording, width: int) -> list[list[Span]]:
     """The calls and the tail in at most ``LIMIT`` characters: the first and the last calls where not all fit."""
-    calls, width = recording.calls, min(width, 100)
-    tail = [*_left_out(recording), *_tail(recording)]
+    width, tail = min(width, 100), _tail(recording)
     room = LIMIT - _length([_header(recording)]) - _length(tail) - 80
-    if recording.count <= 2 * _FIRST + 8:
-        lines = _every_line(recording, width)
+    events = _events(recording)
+    if len(events) <= 2 * _FIRST + 8:
+        lines = _lines_of(recording, events, width)
         if _length(lines) <= room:
-            return lines + _tail(recording)
+            return lines + tail
     for first in range(_FIRST, 0, -1):
         last = max(1, first // 2)
-        if first + last >= len(calls):
+        if first + last >= len(events):
             continue
-        lines = call_lines(recording, [*calls[:first], *calls[-last:]], width)
+        lines = _lines_of(recording, [*events[:first], *events[-last:]], width)
         if _length(lines) <= room or first == 1:
-            errors = sum(call.status == "error" for call in calls[first : len(calls) - last])
-            text = (
-                f"    ... {recording.count - first - last:,} calls more"
-                + (f", {errors:,} of them errors" if errors and recording.total is None else "")
-                + ": --all"
-            )
-            return [*lines[:first], [("dim", text)], *lines[first:], *tail]
-    return call_lines(recording, calls, width) + tail
+            return [
+                *lines[:first],
+                [("dim", _left_out(recording, events[first:-last]))],
+                *lines[first:],
+                *tail,
+            ]
+    return _lines_of(recording, events, width) + tail
 
 
-def _left_out(recording: Recording) -> list[list[Span]]:
-    """How many deterministic results a view has that shows none of them."""
-    count = len(states_of(recording))
-    return [[("dim", f"    ... {_plural(count, 'deterministic result')}: --all")]] if count else []
+_Event = RecordedCall | Step
+
+
+def _events(recording: Recording) -> list[_Event]:
+    """The calls, and between them the deterministic results of a workflow, in the order of the trace."""
+    states = states_of(recording)
+    if not states:
+        return list(recording.calls)
+    return sorted([*recording.calls, *states], key=lambda event: event.seq)
+
+
+def _left_out(recording: Recording, events: list[_Event]) -> str:
+    """What a view does not show: calls, failed ones among them, and deterministic results."""
+    calls = [event for event in events if isinstance(event, RecordedCall)]
+    results = len(events) - len(calls)
+    count = len(calls) if recording.total is None else recording.count - len(recording.calls) + len(calls)
+    errors = sum(call.status == "error" for call in calls)
+    text = f"{_plural(count, 'call')} more" if count else ""
+    if errors and recording.total is None:
+        text += f", {errors:,} of them {'an error' if errors == 1 else 'errors'}"
+    if results:
+        text += (
+            f"{', and ' if text else ''}{_plural(results, 'deterministic result')}{'' if text else ' more'}"
+        )
+    return f"    ... {text}: --all"
 
 
 def _every_line(recording: Recording, width: int) -> list[list[Span]]:
     """A line for each call, and between them one for each deterministic result, in the order of the trace."""
-    states = states_of(recording)
-    calls = recording.calls
+    return _lines_of(recording, _events(recording), width)
+
+
+def _lines_of(recording: Recording, events: list[_Event], width: int) -> list[list[Span]]:
+    calls = [event for event in events if isinstance(event, RecordedCall)]
+    states = [event for event in events if isinstance(event, Step)]
     lines = list(zip((call.seq for call in calls), call_lines(recording, calls, width), strict=True))
     if states:
         lines = sorted([*lines, *state_lines(recording, states, width)], key=lambda line: line[0])

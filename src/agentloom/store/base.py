@@ -37,14 +37,14 @@ def check_run_name(run: str) -> str:
 class Query:
     """Which runs to list. Every field given must fit; None and False ask nothing.
 
-    ``tag``: a whole tag (``ticket=812``), or a tag's value (``812``). ``since``: nanoseconds since the Unix epoch,
-    compared with the start. ``failed``: status failed or crashed. ``tool``: the run called a tool of that name.
-    ``text``: the input, a prompt, an answer, a tool's result or the output holds this text (ASCII letters in either
-    case); each trace that fits otherwise is read whole. ``agent``: the agent's name.
+    ``tag``: a whole tag (``ticket=812``), or a tag's value (``812``); of several, all. ``since``: nanoseconds since
+    the Unix epoch, compared with the start. ``failed``: status failed or crashed. ``tool``: the run called a tool
+    of that name. ``text``: the input, a prompt, an answer, a tool's result or the output holds this text (ASCII
+    letters in either case); each trace that fits otherwise is read whole. ``agent``: the agent's name.
     ``conversation``: the conversation's id. ``limit``: at most so many, the newest.
     """
 
-    tag: str | None = None
+    tag: str | tuple[str, ...] | None = None
     since: int | None = None
     failed: bool = False
     tool: str | None = None

@@ -12,7 +12,7 @@ import orjson
 from agentloom.errors import AmbiguousRun, RunNotFound
 from agentloom.store.base import MIN_PREFIX, Query, RunRow
 
-__all__ = ["fits", "missing", "resolve", "tag_fits", "tags_of"]
+__all__ = ["fits", "missing", "resolve", "tag_fits", "tags_of", "wanted_tags"]
 
 _SHOWN = 8  # matches that a message lists
 
@@ -50,7 +50,14 @@ def fits(row: RunRow, query: Query) -> bool:
         return False
     if query.tool is not None and query.tool not in row.tools:
         return False
-    return query.tag is None or tag_fits(row.tags, query.tag)
+    return all(tag_fits(row.tags, tag) for tag in wanted_tags(query))
+
+
+def wanted_tags(query: Query) -> tuple[str, ...]:
+    """The tags that a run must have, all of them."""
+    if query.tag is None:
+        return ()
+    return (query.tag,) if isinstance(query.tag, str) else query.tag
 
 
 def describe(row: RunRow) -> str:

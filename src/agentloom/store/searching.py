@@ -42,31 +42,35 @@ class TextSearch:
         """Whether the text is in a payload of the trace. What is damaged is searched as far as it can be read."""
         aside: set[bytes] = set()
         streams = False
+        seams = _Seams(self._text.encode("utf-8", "replace"))
         for number, window in enumerate(_windows(source)):
             if number == 0:
                 aside = _aside(window)
             streams = streams or _STREAMS in window
-            if self._sought not in window.lower() and _BYTES not in window:
+            if self._sought not in window.lower() and _BYTES not in window and not _in_pieces(window):
                 continue
             for line in window.split(b"\n"):
-                if line.startswith(BLOB) and line[9:73] not in aside and self._in_blob(line):
+                if line.startswith(BLOB) and line[9:73] not in aside and self._in_blob(line, seams):
                     return True
-        return streams and self._in_streams(source)
+        return seams.found() or (streams and self._in_streams(source))
 
-    def _in_blob(self, line: bytes) -> bool:
+    def _in_blob(self, line: bytes, seams: _Seams) -> bool:
         if _BYTES in line[:140]:
-            return self._in_bytes(line)
+            return self._in_bytes(line, seams)
+        if _in_pieces(line):
+            seams.joined(_data(line))
         if self._sought not in line.lower():
             return False
         return any(self._text in _lower(text) for text in _texts(_data(line)))
 
-    def _in_bytes(self, line: bytes) -> bool:
+    def _in_bytes(self, line: bytes, seams: _Seams) -> bool:
         """A piece of a text over 1 MiB, or of anything else."""
         try:
-            data = base64.b64decode(cast("str", _data(line)), validate=True)
+            data = base64.b64decode(cast("str", _data(line)), validate=True).lower()
         except (TypeError, ValueError, binascii.Error):
             return False
-        return self._text.encode("utf-8", "replace") in data.lower()
+        seams.piece(line[9:73].decode("ascii", "replace"), data)
+        return self._text.encode("utf-8", "replace") in data
 
     def _in_streams(self, source: Source) -> bool:
         """The pieces of streamed answers, put together: the texts of one field, of all chunks of one call."""
@@ -96,6 +100,53 @@ class TextSearch:
                     return True
                 ends[call, path] = whole[-keep:] if keep else ""
         return False
+
+
+class _Seams:
+    """Where the pieces of texts over 1 MiB meet. Of each piece only its ends are kept, as long as what is sought: in a
+    trace the pieces stand in the order of their ids, before the payload that says how they belong together."""
+
+    def __init__(self, sought: bytes) -> None:
+        self._sought = sought
+        self._keep = max(0, len(sought) - 1)
+        self._ends: dict[
+            str, tuple[bytes, bytes | None]
+        ] = {}  # first and last bytes; a short piece whole, and None
+        self._wholes: list[list[str]] = []
+
+    def piece(self, blob: str, data: bytes) -> None:
+        """A piece, in lower case."""
+        if len(data) <= 2 * self._keep:
+            self._ends[blob] = (data, None)
+        else:
+            self._ends[blob] = (data[: self._keep], data[len(data) - self._keep :])
+
+    def joined(self, tree: Any) -> None:
+        """A payload in which texts say which pieces they are made of, in their order."""
+        for container in _containers(tree):
+            pieces: Any = None
+            if is_map(container) and len(container) == 1:
+                pieces = container.get("$text") or container.get("$bytes")
+            if is_list(pieces):
+                ids = [one.get("$ref") for one in pieces if is_map(one)]
+                self._wholes.append([blob for blob in ids if isinstance(blob, str)])
+
+    def found(self) -> bool:
+        """Whether the text lies across two pieces, or more."""
+        return any(self._across(whole) for whole in self._wholes)
+
+    def _across(self, whole: list[str]) -> bool:
+        before = b""
+        for blob in whole:
+            first, last = self._ends.get(blob, (b"", b""))
+            if self._sought in before + first:
+                return True
+            before = (before + first if last is None else last)[-self._keep :] if self._keep else b""
+        return False
+
+
+def _in_pieces(data: bytes) -> bool:
+    return b'{"$text":[' in data or b'{"$bytes":[' in data
 
 
 def _lower(text: str) -> str:
