@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import gzip
 import re
 import random
@@ -55,13 +56,10 @@ def unfolded(data: bytes, depth: int = 3) -> Iterator[bytes]:
     yield data
     if not depth:
         return
-    if data[:2] == b"\x1f\x8b":
-        yield from unfolded(gzip.decompress(data), depth - 1)
-    if data[:1] == b"\x78":
-        try:
-            yield from unfolded(zlib.decompress(data), depth - 1)
-        except zlib.error:
-            pass
+    for unfold in (gzip.decompress, zlib.decompress):
+        if data[:2] in (b"\x1f\x8b", b"\x78\x9c", b"\x78\xda"):
+            with contextlib.suppress(OSError, EOFError, zlib.error):
+                yield from unfolded(unfold(data), depth - 1)
     if b"%" in data:
         yield from unfolded(urllib.parse.unquote_to_bytes(data), depth - 1)
     if b"\\" in data:

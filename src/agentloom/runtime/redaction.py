@@ -34,6 +34,7 @@ _LEARNED = 256  # values that are looked for in every form because they were met
 _LEARNED_BYTES = 8  # from here on: what is shorter stands in too much that is no secret
 _LONG_BYTES = 24
 _CODINGS = 4
+_LEAD_BYTES = 12
 _ARMOUR = re.compile(rb"-----[^-]*-----|\s")
 _BEGINNING = "beginning of a secret"
 _NUMBER_DIGITS = 6
@@ -90,6 +91,7 @@ class Redactor:
         self._told = 0
         self._next = 1 + max(self._given, default=0)
         self._path: list[object] = []
+        self._leads: dict[int, bytes] = {}
         self._begun: tuple[bytes, int] | None = None
         self._environment = environment_values()
         self._finder = Finder(
@@ -181,7 +183,7 @@ class Redactor:
                 self._finder.learn({secret: known})
         if self.on_found is not None:
             self.on_found(tuple(self._path), known)
-        return placeholder(self._alias.get(number, number)).encode()
+        return self._leads.get(number, b"") + placeholder(self._alias.get(number, number)).encode()
 
     def _number(self, secret: bytes) -> int:
         number = self._next
@@ -240,6 +242,13 @@ class Redactor:
                 spans.append((start, len(data), self._replace(data[start:], Known(_BEGINNING))))
         self._begun = None
         return spans
+
+    def led(self, secret: bytes, lead: bytes) -> None:
+        """The first bytes of a secret were written before it could be told: from now on they stand before its placeholder
+        everywhere, for on replay they do."""
+        number = self._numbers.get(_plain(secret))
+        if number is not None and len(lead) <= _LEAD_BYTES:
+            self._leads.setdefault(number, lead)
 
     def tree(self, tree: Tree) -> Tree:
         """A payload with placeholders for its secrets; the very same where there are none. What holds none is shared."""

@@ -79,6 +79,10 @@ class Joined:
         whole = text.tail + b"".join([data for _, _, data in text.pieces])
         written = len(text.tail)
         spans = self._redactor.stream_spans(whole, whole[written - text.hidden : written], final=final)
+        shown = written - text.hidden
+        for start, stop, _ in spans:
+            if start < shown < stop and stop > written:
+                self._redactor.led(whole[start:stop], whole[start:shown])
         changes: list[tuple[int, Path, str]] = []
         at = written
         for number, place, data in text.pieces:
