@@ -102,3 +102,36 @@ def test_no_variable_turns_a_replay_live(scenario: Scenario) -> None:
         done = scenario.replay(env=provider.env() | {"AGENTLOOM_MODE": "recrod", "AGENTLOOM_LIVE": "1"})
         assert done.code == 0
         assert provider.count == 1
+
+
+REACHES = {
+    "urllib": "__import__('urllib.request').request.urlopen('http://127.0.0.1:PORT/v1/models')",
+    "a socket": "__import__('socket').create_connection(('127.0.0.1', PORT))",
+    "a process": "__import__('subprocess').run(['curl', 'http://127.0.0.1:PORT/'])",
+}
+
+
+@pytest.mark.parametrize("guard", ["strict", "virtual", "off"])
+@pytest.mark.parametrize("how", REACHES)
+def test_code_that_reaches_for_the_world_by_itself_on_replay(
+    scenario: Scenario, how: str, guard: str
+) -> None:
+    """A change that goes past every host call, and swallows what refuses it: a verdict, and nothing arrives."""
+    agent = (
+        "from agentloom import agent, tool\nimport os\n@tool\ndef act(x): return x\n"
+        f"@agent(guard='{guard}')\ndef main():\n    act(1)\n    return act(2)\n"
+    )
+    path = scenario.write("")
+    path.write_text(agent)
+    with FakeProvider(["live"]) as provider:
+        assert scenario.call("run", f"{path}:main", env=provider.env()).code == 0
+        port = provider.env()["OPENAI_BASE_URL"].split(":")[2].split("/")[0]
+        reach = REACHES[how].replace("PORT", port)
+        path.write_text(
+            agent.replace("    act(1)\n", f"    act(1)\n    try: {reach}\n    except BaseException: pass\n")
+        )
+        done = scenario.replay(env=provider.env())
+        assert done.code == 3, done.all
+        assert "Refused: the code " in done.out
+        assert "agent.py:8" in done.out
+        assert provider.count == 0

@@ -70,8 +70,8 @@ _PACKAGES = tuple(
 
 
 def comes_with_packages(name: str) -> bool:
-    """Whether a file is part of Python, of an installed package (the trace holds their versions) or of the system's time
-    zones, which C code reads."""
+    """Whether a file is part of Python, of an installed package (the trace holds their versions) or of the system's
+    time zones, which C code reads."""
     return name.startswith(_PACKAGES) or f"{os.sep}zoneinfo{os.sep}" in name
 
 

@@ -21,6 +21,8 @@ from agentloom.runtime.effects import READS, TABLE, WRAPPED, Effect, Effects, Fo
 from agentloom.runtime.finding import find_own, is_probe, known_library
 from agentloom.runtime.guard_effects import of_run, of_session
 from agentloom.runtime.places import Places
+from agentloom.runtime.scope import here
+from agentloom.runtime.strays import started_by
 from agentloom.runtime.work import under_way
 
 __all__ = ["Effect", "Effects", "Kind", "Watch", "see", "stand"]
@@ -109,9 +111,13 @@ def see(found: Found, frame: FrameType | None) -> None:
         _busy.now = False
 
 
+_judged = TABLE.get
+
+
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    find = TABLE.get(event)
-    if find is None or under_way() is not None:
+    # Called for every event of the process: what is none of a run, and of no watch, leaves at once.
+    find = _judged(event)
+    if find is None or (here() is None and _armed is None and started_by() is None):
         return
     if event == _ID:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]

@@ -19,9 +19,11 @@ from agentloom.runtime.scope import current
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
 
-__all__ = ["mark_threads", "refuse_stray", "stray"]
+__all__ = ["mark_threads", "refuse_stray", "started_by", "stray"]
 
 _session: contextvars.ContextVar[Session | None] = contextvars.ContextVar("agentloom.stray", default=None)
+started_by = _session.get
+"""The run whose code started this thread, or None; without the checks of ``stray``."""
 _installed = False
 
 
