@@ -35,7 +35,8 @@ def planted(bug: Bug | None, folder: Path) -> Path:
     Bytecode comes along, but for the file with the bug.
     """
     source = folder / "src"
-    shutil.copytree(ROOT / "src", source)
+    # Not what another process is writing: it is gone under that name before it can be copied.
+    shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("*.pyc.*"))
     if bug is not None:
         path = source / "agentloom" / bug.file
         text = path.read_text(encoding="utf-8")
