@@ -138,10 +138,8 @@ def _sleep(_: object, seconds: Any, /) -> None:
     if session is None or session.engine.thread not in (None, threading.get_ident()):
         _REAL["sleep"](seconds)
         return
-    try:
-        wait = seconds if type(seconds) is int or type(seconds) is float else float(seconds)
-    except (TypeError, ValueError):
-        wait = 0.0
+    number = hasattr(type(seconds), "__float__") or hasattr(type(seconds), "__index__")
+    wait = 0.0 if not number else seconds if type(seconds) is int else float(seconds)
     if 0 < wait < _LONGEST:
         call_inline(sleep_spec(wait), perform_sleep_sync)
     else:
