@@ -105,6 +105,15 @@ def test_large_blocks_are_paired_by_position() -> None:
         assert [(j, i) for i, j in back] == last
 
 
+def test_of_a_large_block_what_is_left_over_has_no_partner() -> None:
+    many: list[Any] = [["x", number] for number in range(30)]
+    few: list[Any] = [["y", number] for number in range(3)]
+    ends: list[Any] = ["one", "two"]
+    paired = [(2, 2), (3, 3), (4, 4)]
+    assert _align([*ends, *many, "z"], [*ends, *few, "z"]) == [*paired, *((n, None) for n in range(5, 32))]
+    assert _align([*ends, *few, "z"], [*ends, *many, "z"]) == [*paired, *((None, n) for n in range(5, 32))]
+
+
 def test_what_makes_values_alike() -> None:
     assert (_alike("a", 1), _alike(1, 1.0), _alike(True, 1), _alike({}, [])) == (0.0, 0.0, 0.0, 0.0)
     assert (_alike(1, 2), _alike([1], [2]), _alike(None, None)) == (0.1, 0.1, 0.1)
