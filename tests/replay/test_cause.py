@@ -315,6 +315,7 @@ def test_drift_is_told_beside_changed_code_and_beside_a_leak() -> None:
         True,
     )
     assert [str(item) for item in certain.drift] == told
+    assert (certain.changes, certain.leak is not None and certain.leak.kind) == ((), "uuid")
     guessed = find_cause(old, same_code, compare({"n": 0.25}, {"n": 0.75}).items, None, "3 (tool x)")
     assert (guessed.kind, guessed.leak_path, guessed.earlier) == ("packages", "n", "3 (tool x)")
     assert guessed.leak is not None
