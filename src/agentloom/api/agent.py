@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from agentloom.api.trace import RunNote, Trace
+from agentloom.api.tracebacks import UserFrames
 from agentloom.errors import NotSupported
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
@@ -69,19 +70,20 @@ class Agent(Generic[P, R]):
         policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is
         running already, use ``arun``.
         """
-        self._refuse_inside(current())
-        options = RunOptions(seed, tags or {}, conversation, guard)
-        if not self.function.is_async:
-            return self._recorded(self._begin(args, kwargs, store, options, None))
-        if loop_is_running():
-            raise NotSupported(
-                f"{self.function.name}.run() was called where an event loop is running",
-                hint=f"await {self.function.name}.arun(...) there",
-            )
-        chosen = _store(store)
-        # Not the trace: asyncio.run writes the text of its task's result when it looks up the handler of Ctrl-C.
-        run_id = asyncio.run(self._awaited(args, kwargs, chosen, options))
-        return Trace.of_run(run_id, chosen, self.function)
+        with UserFrames():
+            self._refuse_inside(current())
+            options = RunOptions(seed, tags or {}, conversation, guard)
+            if not self.function.is_async:
+                return self._recorded(self._begin(args, kwargs, store, options, None))
+            if loop_is_running():
+                raise NotSupported(
+                    f"{self.function.name}.run() was called where an event loop is running",
+                    hint=f"await {self.function.name}.arun(...) there",
+                )
+            chosen = _store(store)
+            # Not the trace: asyncio.run writes the text of its task's result when it looks up the handler of Ctrl-C.
+            run_id = asyncio.run(self._awaited(args, kwargs, chosen, options))
+            return Trace.of_run(run_id, chosen, self.function)
 
     async def arun(
         self,
@@ -94,13 +96,14 @@ class Agent(Generic[P, R]):
         **kwargs: Any,
     ) -> Trace:
         """As ``run``, inside a running event loop, which performs the host work. A sync agent blocks it meanwhile."""
-        self._refuse_inside(current())
-        options = RunOptions(seed, tags or {}, conversation, guard)
-        if not self.function.is_async:
-            return self._recorded(self._begin(args, kwargs, store, options, None))
-        chosen = _store(store)
-        run_id = await self._awaited(args, kwargs, chosen, options)
-        return Trace.of_run(run_id, chosen, self.function)
+        with UserFrames():
+            self._refuse_inside(current())
+            options = RunOptions(seed, tags or {}, conversation, guard)
+            if not self.function.is_async:
+                return self._recorded(self._begin(args, kwargs, store, options, None))
+            chosen = _store(store)
+            run_id = await self._awaited(args, kwargs, chosen, options)
+            return Trace.of_run(run_id, chosen, self.function)
 
     def _refuse_inside(self, scope: Scope | None) -> None:
         """A run started by another agent's own code would be an effect that its trace does not hold."""

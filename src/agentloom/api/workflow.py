@@ -16,6 +16,7 @@ from agentloom.api.agent import Agent
 from agentloom.api.retries import Retry
 from agentloom.api.templates import Template, template_at
 from agentloom.api.trace import Trace
+from agentloom.api.tracebacks import UserFrames
 from agentloom.api.workflow_alone import Fault, check_name, check_step, check_workflow_name, error_of
 from agentloom.api.workflow_checks import findings, raise_faults
 from agentloom.api.workflow_draw import draw
@@ -260,9 +261,10 @@ class Workflow:
     ) -> Trace:
         """Run all steps and return the trace; ``trace.output`` is the last step's result, or where several branches
         end a mapping of theirs by name. ``seed`` seeds the run's own random draws and is not sent to any provider."""
-        return self.agent().run(
-            input, seed=seed, store=store, tags=tags, conversation=conversation, guard=guard
-        )
+        with UserFrames():
+            return self.agent().run(
+                input, seed=seed, store=store, tags=tags, conversation=conversation, guard=guard
+            )
 
     async def arun(
         self,
@@ -275,9 +277,10 @@ class Workflow:
         guard: GuardPolicy | None = None,
     ) -> Trace:
         """As ``run``, inside a running event loop."""
-        return await self.agent().arun(
-            input, seed=seed, store=store, tags=tags, conversation=conversation, guard=guard
-        )
+        with UserFrames():
+            return await self.agent().arun(
+                input, seed=seed, store=store, tags=tags, conversation=conversation, guard=guard
+            )
 
     def stream(self, input: object, **options: Any) -> WorkflowStream:  # noqa: A002 - the word of the contract
         """Run and tell what happens: an async iterator of events, the last of them ``Finished`` with the trace.

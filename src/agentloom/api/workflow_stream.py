@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from agentloom.api.agent import Agent, loop_is_running
 from agentloom.api.trace import RunNote, Trace, run_of
+from agentloom.api.tracebacks import UserFrames
 from agentloom.api.workflow_events import Event, Finished, watched
 from agentloom.errors import NotSupported
 
@@ -60,7 +61,8 @@ class WorkflowStream:
         self._events.put_nowait(None)  # for another reader that waits here
         if run is None or told:
             raise StopAsyncIteration
-        return Finished(await run)
+        with UserFrames():
+            return Finished(await run)
 
     async def aclose(self) -> None:
         """Cancel the run where it still goes on, and wait until its end is recorded."""
@@ -131,7 +133,7 @@ def _in_steps(
         with runner:
             stream = WorkflowStream(agent, given, options)
             try:
-                while (event := runner.run(_next(stream))) is not None:
+                while (event := _next_of(runner, stream)) is not None:
                     yield event
             finally:
                 runner.run(stream.aclose())
@@ -140,6 +142,11 @@ def _in_steps(
         last = getattr(signal.getsignal(signal.SIGINT), "func", None)
         if getattr(last, "__self__", None) is runner and before is not None:
             signal.signal(signal.SIGINT, before)
+
+
+def _next_of(runner: asyncio.Runner, stream: WorkflowStream) -> Event | Finished | None:
+    with UserFrames():
+        return runner.run(_next(stream))
 
 
 async def _next(stream: WorkflowStream) -> Event | Finished | None:
