@@ -130,7 +130,7 @@ class Trying:
         places = [place for place, spent in zip(calling, sums, strict=True) if spent <= self.quick]
         if not places:
             return UNTESTED
-        limit = int(10 + 3 * sum(self.seconds[place] for place in places))
+        limit = int(3 + 5 * sum(self.seconds[place] for place in places))
         killers = _apart(lambda: self._changed(session, name, places, limit))
         if killers is None:
             return SLOW
