@@ -16,6 +16,7 @@ from agentloom.errors import RunNotFound
 
 if TYPE_CHECKING:
     from agentloom.cli.render import Screen, Span
+    from agentloom.runtime.redaction import Secret
 
 __all__ = ["command"]
 
@@ -126,12 +127,23 @@ def _report(settings: Settings, screen: Screen, target: str, child: Child, secon
         else:
             screen.problem(message, hint)
         return child.code or 1
-    counts = _counts(settings, child.run)
+    counts, secrets = _counts(settings, child.run)
     done = child.done or {"status": "crashed", "exit": child.code}
     if screen.json:
-        screen.data({"run": child.run, "calls": counts, "seconds": round(seconds, 3), **done})
+        screen.data(
+            {
+                "run": child.run,
+                "calls": counts,
+                "seconds": round(seconds, 3),
+                **done,
+                "secrets": [one.facts() for one in secrets],
+            }
+        )
     else:
         _summary(screen, target, child.run, counts, done, seconds)
+        from agentloom.runtime.redaction import secrets_line
+
+        screen.note(f"   {secrets_line(secrets)}")
     return child.code
 
 
@@ -141,20 +153,23 @@ def _json(value: Any) -> str:
     return json.dumps(value)
 
 
-def _counts(settings: Settings, run: str) -> dict[str, int]:
-    """Calls by type, from the trace itself, so that they are right also when the process was killed."""
+def _counts(settings: Settings, run: str) -> tuple[dict[str, int], list[Secret]]:
+    """Calls by type, and secrets that were redacted, from the trace itself, so that they are right also when the process
+    was killed."""
     from agentloom.format.journal import Journal
+    from agentloom.runtime.redaction import secrets_in
 
     counts: dict[str, int] = {}
     try:
         data = settings.open_store().read(run)
     except RunNotFound:
-        return counts
-    for entry in Journal.parse(data).entries:
+        return counts, []
+    journal = Journal.parse(data)
+    for entry in journal.entries:
         if entry["kind"] == "request":
             kind = str(entry["type"])
             counts[kind] = counts.get(kind, 0) + 1
-    return counts
+    return counts, list(secrets_in(journal).values())
 
 
 def _summary(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
 from agentloom.format.journal import Entry, Journal
 from agentloom.format.values import Tree, decode
-from agentloom.runtime.redaction import Secret
+from agentloom.runtime.redaction import Secret, secrets_in
 from agentloom.runtime.calls import Status
 from agentloom.runtime.changes import read_rule
 from agentloom.runtime.profiles import Profile, get
@@ -204,17 +204,11 @@ class Recording:
         return found
 
     def secrets(self) -> dict[int, Secret]:
-        """The secrets that the trace has placeholders for, by number (see ``secrets`` of entries)."""
-        found: dict[int, Secret] = {}
-        for entry in self.journal.entries:
-            blob = entry.get("secrets")
-            if isinstance(blob, str):
-                given = self.tree(blob, "what was redacted")
-                for facts in given if isinstance(given, list) else ():
-                    secret = Secret.of_record(facts)
-                    if secret is not None:
-                        found.setdefault(secret.number, secret)
-        return found
+        """The secrets that the trace has placeholders for, by number; none where what says so was erased."""
+        try:
+            return secrets_in(self.journal)
+        except PayloadMissing:
+            return {}
 
     def output(self) -> Tree:
         """The output, or the error tree of a failed run."""

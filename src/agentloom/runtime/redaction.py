@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,14 +26,17 @@ from agentloom.runtime.redaction_names import is_secret_header, is_secret_name
 from agentloom.runtime.redaction_rules import NO_RULES, Rules
 
 if TYPE_CHECKING:
+    from agentloom.format.journal import Journal
     from agentloom.runtime.profiles import Profile
 
-__all__ = ["Redactor", "Secret"]
+__all__ = ["Redactor", "Secret", "secrets_in", "secrets_line"]
 
 _LEARNED = 256  # values that are looked for in every form because they were met
 _LEARNED_BYTES = 8  # from here on: what is shorter stands in too much that is no secret
 _LONG_BYTES = 24
 _CODINGS = 4
+_SAID = 4  # secrets that one line names
+_FORMAT_TAGS = frozenset(("$ref", "$part", "$json", "$text", "$bytes", "$bytearray"))
 _LEAD_BYTES = 12
 _ARMOUR = re.compile(rb"-----[^-]*-----|\s")
 _BEGINNING = "beginning of a secret"
@@ -229,6 +232,32 @@ class Redactor:
         """The same of bytes."""
         return self._finder.applied(data, self._replace)
 
+    def suspects(self, data: bytes) -> bool:
+        """Whether the JSON of a payload must be looked at closely."""
+        return self._finder.suspects(data)
+
+    def found_in(self, data: bytes) -> list[tuple[int, int, Known]]:
+        """Where secrets are in bytes, and what they are."""
+        if not self._finder.suspects(data):
+            return []
+        kinds: list[Known] = []
+
+        def noted(secret: bytes, known: Known) -> bytes:
+            kinds.append(known)
+            return b"\x00"
+
+        changes = self._finder.changes(data, noted)
+        last = kinds[-1] if kinds else Known("secret")
+        return [
+            (one.start, one.end, kinds[index] if index < len(kinds) else last)
+            for index, one in enumerate(changes)
+        ]
+
+    @staticmethod
+    def decoded(data: str) -> bytes:
+        """The bytes of a ``bytes`` blob."""
+        return base64.b64decode(data)
+
     def stream_spans(self, data: bytes, begun: bytes, *, final: bool) -> list[tuple[int, int, bytes]]:
         """What must be replaced in the text of a stream: start, end, and what stands there. Unless it is ``final``, what
         may be the beginning of a secret at its end is one. ``begun``: such a beginning, written before."""
@@ -341,6 +370,11 @@ class Redactor:
             plain = base64.b64decode(payload)
             changed = self.bytes_of(plain)
             return tree if changed is plain else {tag: base64.b64encode(changed).decode()}
+        if tag in _FORMAT_TAGS:
+            return tree  # of a blob as it lies in a file: what it refers to has a line of its own
+        if tag == "$list":
+            items = self._items(payload[2], None)
+            return tree if items is payload[2] else {tag: [*payload[:2], items]}
         if tag == "$str" and type(payload) is str:
             plain = base64.b64decode(payload)
             changed = self.bytes_of(plain)
@@ -434,6 +468,34 @@ class Redactor:
             one.twin is not None or (one.base is not None and one.base.twin is not None)
             for one in grown.values()
         )
+
+
+def secrets_in(journal: Journal) -> dict[int, Secret]:
+    """The secrets that a trace has placeholders for, by number (see ``secrets`` of entries). ``PayloadMissing`` where what
+    says so was erased."""
+    found: dict[int, Secret] = {}
+    for entry in journal.entries:
+        blob = entry.get("secrets")
+        given = journal.tree(blob) if isinstance(blob, str) else None
+        for facts in given if isinstance(given, list) else ():
+            secret = Secret.of_record(facts)
+            if secret is not None:
+                found.setdefault(secret.number, secret)
+    return found
+
+
+def secrets_line(secrets: Iterable[Secret]) -> str:
+    """How many there are and what they are, never what they hold: ``2 secrets redacted (OPENAI_API_KEY, 1 JWT in call 3)``."""
+    known = list(secrets)
+    if not known:
+        return "0 secrets redacted"
+    words: dict[str, int] = {}
+    for secret in known:
+        name = secret.name or secret.kind + (f" in {secret.place}" if secret.place else "")
+        words[name] = words.get(name, 0) + 1
+    said = [name if count == 1 and name.isupper() else f"{count} {name}" for name, count in words.items()]
+    more = f", {len(said) - _SAID} more" if len(said) > _SAID else ""
+    return f"{len(known)} secret{'' if len(known) == 1 else 's'} redacted ({', '.join(said[:_SAID])}{more})"
 
 
 def _numbers_by_name(

@@ -1,0 +1,250 @@
+"""Secrets in files, line by line: what old traces hold, where, and never the secret itself.
+
+A file is read in pieces of bounded size, whatever its size. A trace is read by its lines: a finding has the call and the
+path in its payload. Any other file is looked at as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import orjson
+import zstandard
+
+from agentloom.format.limits import LINE_BYTES
+from agentloom.runtime.redaction import Redactor
+from agentloom.runtime.redaction_find import Known
+from agentloom.runtime.redaction_rules import NO_RULES, Rules
+from agentloom.runtime.redaction_streams import Joined
+
+__all__ = ["Finding", "scan_path"]
+
+_PIECE = 1 << 20
+_EDGE = 8192  # bytes of two pieces that are looked at together
+_TRACE = b'{"seq":'
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_BLOB = b'{"blob":'
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A secret in a file: where it is (entry, call and path of a trace, or the byte), and what it is."""
+
+    file: str
+    kind: str
+    name: str | None = None
+    entry: int | None = None
+    call: str | None = None
+    field: str | None = None
+    path: str | None = None
+    offset: int | None = None
+
+    def facts(self) -> dict[str, object]:
+        """The same for a machine."""
+        names = ("file", "kind", "name", "entry", "call", "field", "path", "offset")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+@dataclass(slots=True)
+class _Blob:
+    found: list[tuple[str, Known]]
+    chunks: list[Any] | None = None
+    parts: list[str] = field(default_factory=list[str])
+
+
+def scan_path(path: str, rules: Rules = NO_RULES) -> Iterator[Finding]:
+    """The secrets in one file. ``OSError`` where it cannot be read."""
+    with open(path, "rb") as raw:
+        start = raw.read(8)
+        raw.seek(0)
+        if start.startswith(_ZSTD):
+            with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as plain:
+                yield from _of_any(path, _pieces(cast(Any, plain)), rules)
+        else:
+            yield from _of_any(path, _pieces(raw), rules)
+
+
+def _pieces(source: Any) -> Iterator[bytes]:
+    while piece := source.read(_PIECE):
+        yield piece
+
+
+def _of_any(path: str, pieces: Iterator[bytes], rules: Rules) -> Iterator[Finding]:
+    first = next(pieces, b"")
+    if first.startswith(_TRACE):
+        yield from _Trace(path, rules).findings(_lines(first, pieces))
+    else:
+        yield from _of_bytes(path, first, pieces, rules)
+
+
+def _lines(first: bytes, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines, each of which is at most as long as the format allows; what is longer comes in parts."""
+    rest = first
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n") if b"\n" in piece else (rest + piece,)
+        yield from whole
+        if len(rest) > LINE_BYTES:
+            yield rest
+            rest = b""
+    yield from rest.split(b"\n")
+
+
+def _of_bytes(path: str, first: bytes, pieces: Iterator[bytes], rules: Rules) -> Iterator[Finding]:
+    redactor = Redactor(rules)
+    kept, at = b"", 0
+    piece = first
+    while piece:
+        data = kept + piece
+        for start, end, known in redactor.found_in(data):
+            if end > len(kept):
+                yield Finding(path, known.kind, known.name, offset=at - len(kept) + start)
+        at += len(piece)
+        kept = data[-_EDGE:]
+        piece = next(pieces, b"")
+
+
+class _Trace:
+    """One trace. Payloads are attributed to the entry that they stand beside."""
+
+    def __init__(self, path: str, rules: Rules) -> None:
+        self._path = path
+        self._redactor = Redactor(rules)
+        self._held: list[tuple[tuple[object, ...], Known]] = []
+        self._redactor.on_found = lambda path, known: self._held.append((path, known))
+        self._blobs: dict[str, _Blob] = {}
+        self._edges: dict[str, tuple[bytes, bytes]] = {}
+        self._start: dict[str, Any] = {}
+        self._calls: dict[str, int] = {}
+        self._streams: dict[str, Joined] = {}
+
+    def findings(self, lines: Iterable[bytes]) -> Iterator[Finding]:
+        for line in lines:
+            if line.startswith(_BLOB):
+                self._blob(line)
+            elif line:
+                yield from self._entry(line)
+        yield from self._attributed({"kind": "start"} | self._start if len(self._calls) == 0 else {})
+
+    def _blob(self, line: bytes) -> None:
+        try:
+            fields: dict[str, Any] = orjson.loads(line)
+            ident, form, data = str(fields["blob"]), fields["form"], fields["data"]
+        except (ValueError, KeyError, TypeError):
+            self._blobs[f"line {len(self._blobs)}"] = _Blob(self._looked(line.decode("utf-8", "replace")))
+            return
+        if form == "nonce":
+            return
+        if form == "bytes":
+            tree: Any = {"$bytes": data}
+            plain = self._redactor.decoded(data)
+            self._edges[ident] = (plain[:_EDGE], plain[-_EDGE:])
+        else:
+            tree = data
+        suspect = self._redactor.suspects(line)
+        chunks = tree if isinstance(tree, list) else None  # pyright: ignore[reportUnknownVariableType]
+        self._blobs[ident] = _Blob(self._looked(tree) if suspect else [], chunks, list(_parts_of(tree)))
+
+    def _looked(self, tree: Any) -> list[tuple[str, Known]]:
+        self._held.clear()
+        self._redactor.tree(tree)
+        return [(_shown(path), known) for path, known in self._held]
+
+    def _entry(self, line: bytes) -> Iterator[Finding]:
+        try:
+            entry: dict[str, Any] = orjson.loads(line)
+        except ValueError:
+            yield from self._attributed({"kind": "damaged line"})
+            return
+        if entry.get("kind") == "start":
+            self._start = entry
+            return
+        call = entry.get("call")
+        if entry.get("kind") == "request" and isinstance(call, str):
+            self._calls[call] = len(self._calls) + 1
+        if entry.get("kind") == "chunks" and isinstance(call, str):
+            yield from self._stream(entry, call)
+        elif entry.get("kind") == "outcome":
+            self._streams.pop(str(call), None)
+        for name in ("name", "src", "agent", "entry"):
+            if isinstance(entry.get(name), str):
+                for path, known in self._looked(entry[name]):
+                    yield self._finding(entry, name, path, known)
+        yield from self._attributed(entry)
+
+    def _stream(self, entry: dict[str, Any], call: str) -> Iterator[Finding]:
+        """A secret that is split over chunks."""
+        blob = self._blobs.get(str(entry.get("val")))
+        if blob is None or blob.chunks is None:
+            return
+        joined = self._streams.setdefault(call, Joined(self._redactor))
+        self._held.clear()
+        if joined.redacted(blob.chunks, final=True) is not blob.chunks and not blob.found:
+            for _, known in self._held:
+                yield self._finding(entry, "val", "split over chunks", known)
+
+    def _attributed(self, entry: dict[str, Any]) -> Iterator[Finding]:
+        """What was found in the payloads since the last entry. Those of the start entry stand after it."""
+        names = {value: name for name, value in entry.items() if isinstance(value, str)}
+        starts = {value: name for name, value in self._start.items() if isinstance(value, str)}
+        for ident, blob in self._blobs.items():
+            of_start = ident in starts and ident not in names
+            holder, field_name = (self._start, starts[ident]) if of_start else (entry, names.get(ident))
+            for path, known in [*blob.found, *self._across(blob.parts)]:
+                yield self._finding(holder, field_name, path, known)
+        self._blobs.clear()
+
+    def _across(self, parts: list[str]) -> list[tuple[str, Known]]:
+        """What lies across the edge of two parts of a long text."""
+        found: list[tuple[str, Known]] = []
+        for left, right in zip(parts, parts[1:], strict=False):
+            tail, head = self._edges.get(left, (b"", b""))[1], self._edges.get(right, (b"", b""))[0]
+            for start, end, known in self._redactor.found_in(tail + head):
+                if start < len(tail) < end:
+                    found.append(("across parts", known))
+        return found
+
+    def _finding(self, entry: dict[str, Any], name: str | None, path: str, known: Known) -> Finding:
+        call = entry.get("call")
+        number = self._calls.get(call) if isinstance(call, str) else None
+        seq = entry.get("seq")
+        return Finding(
+            self._path,
+            known.kind,
+            known.name,
+            seq if isinstance(seq, int) else None,
+            None if number is None else f"{number} {call}",
+            f"{entry.get('kind')}.{name}" if name else str(entry.get("kind")),
+            path or None,
+        )
+
+
+def _parts_of(tree: Any) -> Iterator[str]:
+    """The ids of the parts of long texts and bytes in a payload, in their order."""
+    todo = [tree]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict):
+            fields = cast("dict[str, Any]", item)
+            for tag in ("$text", "$bytes", "$bytearray"):
+                parts = fields.get(tag)
+                if len(fields) == 1 and isinstance(parts, list):
+                    yield from (str(part["$ref"]) for part in parts if isinstance(part, dict))
+            todo += [value for value in fields.values() if isinstance(value, (dict, list))]
+        elif isinstance(item, list):
+            todo += [value for value in item if isinstance(value, (dict, list))]
+
+
+def _shown(path: tuple[object, ...]) -> str:
+    parts = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    return "".join(parts).removeprefix(".")
+
+
+def files_of(folder: str) -> Iterator[str]:
+    """Every file of a store, in order."""
+    for where, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            yield os.path.join(where, name)
