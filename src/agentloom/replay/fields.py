@@ -236,8 +236,6 @@ def _open(tree: Tree) -> tuple[str, Tree]:
                 return tag, value
             if tag == "$obj" and isinstance(value, dict):
                 return f"$obj {value.get('type')}", value.get("data")
-            if tag == "$error" and isinstance(value, dict):
-                return "$error", value
             if tag == "$map" and isinstance(value, list):
                 return "$map", _map_as_dict(value)
             if tag.startswith("$"):
