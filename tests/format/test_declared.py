@@ -177,7 +177,9 @@ def test_declaring_reaches_no_fields_of_what_has_none() -> None:
 
 
 def test_fields_whose_types_cannot_be_evaluated_hide_no_others() -> None:
-    made = dataclasses.make_dataclass("made", [("a", Kind), ("b", "Nowhere"), ("c", "Outer"), ("d", list[Pair])])
+    made = dataclasses.make_dataclass(
+        "made", [("a", Kind), ("b", "Nowhere"), ("c", "Outer"), ("d", list[Pair])]
+    )
     assert reached(made) == {Kind, Pair, Inner}
     bare = type("bare", (made,), {})
     assert reached(bare) == set()
