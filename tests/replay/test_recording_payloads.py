@@ -324,6 +324,42 @@ def test_a_batch_of_chunks_is_read_once() -> None:
     assert list(made.chunks_of(other)) == []
 
 
+def test_variables_that_were_read_have_their_first_value() -> None:
+    made = recording(
+        {"kind": "note", "vars": "one"},
+        {"kind": "note", "vars": 5},
+        {"kind": "note", "vars": "two"},
+        start={"vars": "none"},
+        one={"A": "1", "B": None}, two={"A": "2", "C": {"$bytes": "eA=="}}, none={"Z": "1"},
+    )  # fmt: skip
+    assert made.variables() == {"A": "1", "B": None, "C": b"x"}
+    assert "the environment that the run read" in str(
+        missing(recording({"kind": "note", "vars": "gone"}).variables)
+    )
+
+
+def test_secrets_that_were_redacted_have_their_first_facts() -> None:
+    made = recording(
+        {"kind": "note", "secrets": "two"},
+        {"kind": "note", "secrets": 5},
+        {"kind": "note", "secrets": "odd"},
+        start={"secrets": "one"},
+        one=[{"n": 1, "kind": "key"}, "odd"], two=[{"n": 1, "kind": "other"}, {"n": 2}], odd={"n": 3},
+    )  # fmt: skip
+    assert {number: secret.kind for number, secret in made.secrets().items()} == {1: "key", 2: "secret"}
+    assert "what was redacted" in str(missing(recording({"kind": "note", "secrets": "gone"}).secrets))
+    assert recording().secrets() == {}
+
+
+@pytest.mark.parametrize(
+    ("policy", "guard"),
+    [({"guard": "strict"}, "strict"), ({"guard": 5}, "off"), ({}, "off"), ("strict", "off")],
+)
+def test_the_guard_of_a_run(policy: Any, guard: str) -> None:
+    assert recording(start={"policy": "policy"}, policy=policy).guard == guard
+    assert recording().guard == "off"
+
+
 # -- profiles and code ------------------------------------------------------------------------------------------------
 
 

@@ -98,6 +98,28 @@ def test_it_begins_with_a_call_that_was_recorded_shortly_after(q: str, begins: b
     assert Shuffle.begin(recording, 8, call, quiescent=False) is None
 
 
+def test_what_was_found_first_is_judged_at_its_place_and_as_the_program_waits() -> None:
+    recording, [last] = _calls("d")
+    shuffle = Shuffle.begin(recording, 2, last, quiescent=False)
+    assert shuffle is not None
+    assert (shuffle.at, shuffle.first.message) == (2, _missing("b", 1, last))
+
+    def twice(bench: Bench) -> None:
+        for q in "abcb":
+            answered(bench, q)
+
+    _, [again] = _calls("b")
+    words = {True: "The same request is made from another place in the run's structure.", False: ""}
+    for quiescent, message in words.items():
+        shuffle = Shuffle.begin(record(twice), 2, again, quiescent=quiescent)
+        assert shuffle is not None
+        assert (shuffle.first.cls, shuffle.first.reason, shuffle.first.message) == (
+            "changed",
+            "path",
+            message,
+        )
+
+
 def test_each_recorded_call_answers_once_and_its_own_request() -> None:
     shuffle, calls = _begun("b", "a", "a", "x", "b", "c")
     taken = [shuffle.take(call) for call in calls]
