@@ -203,6 +203,13 @@ def test_only_calls_that_were_answered_before_the_next_began_are_looked_at() -> 
     assert _one_by_one(record(crossed), 0) == []
     assert _one_by_one(record(crossed), 1) != []
 
+    def overlapping(bench: Bench) -> None:
+        one, other = bench.begin(q="a"), bench.begin(q="b")
+        bench.engine.deliver(Arrival("outcome", one))
+        bench.engine.deliver(Arrival("outcome", other))
+
+    assert _one_by_one(record(overlapping), 1) == []
+
     def left(bench: Bench) -> None:
         bench.engine.end_by_agent(bench.begin(q="a"), "cancelled")
         answered(bench, "b")
