@@ -34,7 +34,9 @@ _SEED = "salts"
 def salted() -> Generator[None]:
     """For the block, runs that are recorded get their id, nonce and salts from a seed."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(recorder, "os", SimpleNamespace(urandom=random.Random(_SEED).randbytes))
+    drawn = random.Random(_SEED).randbytes
+    patch.setattr(recorder, "os", SimpleNamespace(urandom=drawn))
+    patch.setattr(recorder, "_urandom", drawn)
     try:
         yield
     finally:
