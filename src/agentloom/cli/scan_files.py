@@ -150,7 +150,7 @@ class _Trace:
     def _looked(self, tree: Any) -> list[tuple[str, Known]]:
         self._held.clear()
         self._redactor.tree(tree)
-        return [(_shown(path), known) for path, known in self._held]
+        return list(dict.fromkeys((_shown(path), known) for path, known in self._held))
 
     def _entry(self, line: bytes) -> Iterator[Finding]:
         try:

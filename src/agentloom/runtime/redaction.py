@@ -38,6 +38,7 @@ _CODINGS = 4
 _SAID = 4  # secrets that one line names
 _FORMAT_TAGS = frozenset(("$ref", "$part", "$json", "$text", "$bytes", "$bytearray"))
 _LEAD_BYTES = 12
+_SHORT_BYTES = 3
 _ARMOUR = re.compile(rb"-----[^-]*-----|\s")
 _BEGINNING = "beginning of a secret"
 _NUMBER_DIGITS = 6
@@ -172,10 +173,10 @@ class Redactor:
     # -- numbers -------------------------------------------------------------------------------------------------
 
     def _replace(self, secret: bytes, known: Known) -> bytes:
-        secret = _plain(secret)
+        found, secret = secret, _plain(secret)
         number = self._numbers.get(secret)
         begun = self._begun
-        if number is None and begun is not None and secret.startswith(begun[0]):
+        if number is None and begun is not None and found.startswith(begun[0]):
             number = self._numbers[secret] = begun[1]
         if number is None:
             number = self._numbers[secret] = self._number(secret)
@@ -261,16 +262,24 @@ class Redactor:
     def stream_spans(self, data: bytes, begun: bytes, *, final: bool) -> list[tuple[int, int, bytes]]:
         """What must be replaced in the text of a stream: start, end, and what stands there. Unless it is ``final``, what
         may be the beginning of a secret at its end is one. ``begun``: such a beginning, written before."""
-        number = self._numbers.get(begun) if begun else None
+        number = self._numbers.get(_plain(begun)) if begun else None
         if number is not None:
             self._begun = (begun, number)
         spans = [(one.start, one.end, one.text) for one in self._finder.changes(data, self._replace)]
         if not final:
             start = self._finder.beginning(data)
-            if start is not None and (not spans or spans[-1][1] <= start):
+            if start is not None:
+                start = min([start, *(first for first, last, _ in spans if last > start)])
+                spans = [span for span in spans if span[1] <= start]
                 spans.append((start, len(data), self._replace(data[start:], Known(_BEGINNING))))
         self._begun = None
         return spans
+
+    def kept(self, begun: bytes) -> None:
+        """What looked like the beginning of a secret was written as one, and was none. It stays one in this run, so that
+        a replay, which has a placeholder there, makes what is written later."""
+        if len(begun) >= _SHORT_BYTES and not self._finder.knows(begun):
+            self._finder.learn({begun: Known(_BEGINNING)})
 
     def led(self, secret: bytes, lead: bytes) -> None:
         """The first bytes of a secret were written before it could be told: from now on they stand before its placeholder
@@ -322,8 +331,9 @@ class Redactor:
     def _fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         changed: dict[str, Any] | None = None
         for key, value in fields.items():
-            self._path.append(key)
-            new_key, new = self.text(key), self._tree(value, key)
+            new_key = self.text(key)
+            self._path.append(new_key)
+            new = self._tree(value, key)
             self._path.pop()
             if changed is None and (new is not value or new_key is not key):
                 changed = {}

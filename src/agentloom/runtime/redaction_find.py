@@ -368,7 +368,7 @@ class Finder:
         tail = max(0, len(data) - _BEGUN_BYTES)
         match = _BEGUN.search(data, tail)
         if match is not None:
-            places.append(match.start())
+            places.append(match.start("password") if match["password"] is not None else match.start())
         return min(places, default=None)
 
     def applied(self, data: bytes, replace: Replace, depth: int = _DEPTH) -> bytes:
@@ -400,7 +400,7 @@ _BEGUN_BYTES = 4096
 _BEGUN = re.compile(
     rb"(?<![A-Za-z0-9_-])(?:(?:"
     + b"|".join(_heads())
-    + rb")[A-Za-z0-9_.-]*|-----BEGIN[^\"]*|[a-z][a-z0-9+.-]*://[^\s/@:\"'<>]*:[^\s/@\"'<>]+)\Z"
+    + rb")[A-Za-z0-9_.-]*|-----BEGIN[^\"]*|[a-z][a-z0-9+.-]*://[^\s/@:\"'<>]*:(?![0-9]+\Z)(?P<password>[^\s/@\"'<>]+))\Z"
 )
 
 

@@ -83,6 +83,8 @@ class Joined:
         for start, stop, _ in spans:
             if start < shown < stop and stop > written:
                 self._redactor.led(whole[start:stop], whole[start:shown])
+        if text.hidden and not any(start <= shown and stop > shown for start, stop, _ in spans):
+            self._redactor.kept(whole[shown:written])
         changes: list[tuple[int, Path, str]] = []
         at = written
         for number, place, data in text.pieces:
