@@ -11,7 +11,7 @@ from typing import Any
 from agentloom.runtime.effects import Kind
 from agentloom.runtime.places import Places
 
-__all__ = ["STANDS_IN", "find_own", "in_import", "is_probe", "is_upkeep", "known_library"]
+__all__ = ["STANDS_IN", "find_own", "in_import", "is_import_probe", "is_probe", "is_upkeep", "known_library"]
 
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
@@ -115,16 +115,28 @@ def is_upkeep(frame: FrameType | None) -> bool:
 
 
 def is_probe(frame: FrameType | None) -> bool:
-    """Whether ``tempfile`` looks for a folder that can be written: it leaves nothing there, and who only asks for the
-    folder's name wrote nothing."""
-    for _ in range(3):
+    """Whether Python asks the system for its own purposes, and leaves nothing there: ``tempfile`` looks for a folder
+    that can be written, ``platform`` runs ``uname``."""
+    for depth in range(_DEPTH):
         if frame is None:
             return False
         code = frame.f_code
-        if code.co_name == "_get_default_tempdir" and code.co_filename == f"{_STDLIB}tempfile.py":
+        name = code.co_filename
+        if name == _PLATFORM or (depth < 3 and code.co_name == "_get_default_tempdir" and name == _TEMPFILE):
             return True
+        if not name.startswith(_STDLIB):
+            return False
         frame = frame.f_back
     return False
+
+
+_DEPTH = 10
+_PLATFORM, _TEMPFILE = _STDLIB + "platform.py", _STDLIB + "tempfile.py"
+
+
+def is_import_probe(what: str, frame: FrameType | None) -> bool:
+    """Whether a package that is being imported tries whether it could listen (whether there is IPv6)."""
+    return what.startswith("listens on ") and in_import(frame)
 
 
 # ``id()`` is asked for all the time in libraries; they are known by their globals, which costs no audit event.

@@ -16,7 +16,7 @@ from agentloom.errors import UnrecordedEffect
 from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.effects import READS, Effect, Effects, Kind
-from agentloom.runtime.finding import find_own, in_import
+from agentloom.runtime.finding import find_own, in_import, is_import_probe
 from agentloom.runtime.guard_allow import ALLOWS, reason_for
 from agentloom.runtime.scope import current
 from agentloom.runtime.strays import stray
@@ -73,6 +73,8 @@ def of_session(
         return
     own, direct = find_own(frame, session.engine.places, kind)
     if (kind in _DIRECT and not direct) or (own is None and not everything):
+        return
+    if not direct and is_import_probe(what, frame):
         return
     effect = Effect(kind, what, own or "?")
     reason = reason_for(kind) if own is not None else None

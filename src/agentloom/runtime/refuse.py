@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, cast
 
 from agentloom.runtime.effects import READS, TABLE, WRAPPED, Effect, Effects, Found, Kind
-from agentloom.runtime.finding import find_own, is_probe, known_library
+from agentloom.runtime.finding import find_own, is_import_probe, is_probe, known_library
 from agentloom.runtime.guard_effects import of_run, of_session
 from agentloom.runtime.places import Places
 from agentloom.runtime.scope import here
@@ -83,7 +83,8 @@ class Watch:
         own, direct = find_own(frame, self.places, kind)
         if kind in _RUNS_ONLY or (kind in _DIRECT and not direct) or (own is None and not self.everything):
             return
-        self.effects.attempt(Effect(kind, what, own or "?"))
+        if direct or not is_import_probe(what, frame):
+            self.effects.attempt(Effect(kind, what, own or "?"))
 
 
 _DIRECT = READS | {"native"}
