@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The same examples in every run, and no clock: a loaded machine fails no test. A failure prints how to repeat it.
 settings.register_profile("agentloom", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("agentloom")
+
+
+MOST_PROCESSES = 8
+"""For ``-n auto``: each holds all tests, which is some 400 MB."""
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """A process for each core, within reason."""
+    return min((yield), MOST_PROCESSES)
 
 
 @pytest.fixture(autouse=True)
