@@ -59,8 +59,8 @@ def test_a_script_that_cannot_be_replayed_says_so_and_gives_the_exit_code(
 ) -> None:
     monkeypatch.setattr(demo_script, "RUNS", 1)
     Path("leaky.py").write_text(
-        "import os\nfrom agentloom import agent\n\n@agent\nasync def leaky() -> str:\n"
-        "    return str(os.getpid())\n",
+        "import _random\nfrom agentloom import agent\n\n@agent\nasync def leaky() -> str:\n"
+        "    return str(_random.Random().random())\n",
         "utf-8",
     )
     result = cli("--json", "demo", "--script", "leaky.py:leaky")

@@ -29,7 +29,7 @@ def test_a_run_is_one_line_a_call(cli: Call, refund: str) -> None:
     result = cli("show", refund)
     assert result.code == 0
     assert result.out == (
-        '0001  support("refund order 812")  ok  5 calls  11 ms  1836+54 tok\n'
+        '0001  support("refund order 812")  ok  5 calls  11 ms  1836+54 tok  guard off\n'
         " 1 model  gpt-4o        -> lookup_order(812)             612+18 tok  :22\n"
         ' 2 tool   lookup_order  -> {"total": 40, "paid": true}        31 ms  :9\n'
         " 3 model  gpt-4o        -> issue_refund(812, 40)         612+18 tok  :22\n"
