@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
 import json
 import math
 import struct
@@ -252,3 +254,49 @@ def test_too_deep_is_over_210_levels() -> None:
 def test_floats_are_found_wherever_they_stand() -> None:
     assert sorted(module.floats([1, 1.5, {"a": [True, {"b": 2.5}], "c": 3.5}, "4.5"])) == [1.5, 2.5, 3.5]
     assert list(module.floats(0.5)) == [0.5]
+
+
+class Text(str):  # noqa: SLOT000
+    pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Text("x"), {"a": Text("x")}, [{Text("x"): 1}], type("Fields", (dict,), {})(), dt.date(2026, 1, 2),
+     dataclasses.make_dataclass("Box", ["x"])(1), b"x"],
+    ids=repr,
+)  # fmt: skip
+def test_what_orjson_would_write_as_something_else_is_no_tree(value: Any) -> None:
+    for write in (dump, canonical):
+        with pytest.raises(ValueRefused):
+            write(value)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_too_deep_is_noticed_in_the_shortest_text(opening: bytes, closing: bytes) -> None:
+    for depth, good in ((LINE_DEPTH, True), (LINE_DEPTH + 1, False)):
+        text = opening * depth + (b"1" if closing == b"}" else b"") + closing * depth
+        if good:
+            assert dump(load(text)) == text
+            continue
+        with pytest.raises(FormatError, match="more than 210 levels") as caught:
+            load(text)
+        assert caught.value.code == "json.depth"
+        with pytest.raises(ValueRefused, match="more than 210 levels"):
+            dump(orjson.loads(text))
+    assert not module.too_deep(7)  # type: ignore[arg-type]
+
+
+def test_the_key_that_stands_twice_is_named() -> None:
+    with pytest.raises(FormatError, match="the key 'a' stands twice"):
+        load(b'{"b":1,"a":2,"c":3,"a":4}')
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(-1e-5, "-0.00001"), (-1.25e-5, "-0.0000125"), (9.5e-5, "0.000095"), (-1e-6, "-1e-6"), (-1e16, "-1e+16"),
+     (-1.5e300, "-1.5e+300"), (-0.5, "-0.5"), (1e22, "1e+22"), (9.999e-5, "0.00009999")],
+)  # fmt: skip
+def test_negative_and_small_floats_have_one_text(number: float, text: str) -> None:
+    assert float_text(number) == text
+    assert canonical(number) == text.encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentloom.format.journal import check
+from agentloom.format.scanning import scan
 from spec.vector_maker import Maker, entry_line, finished, head_of, lines, rechained, small
 from spec.vector_traces import erase
 
@@ -157,3 +158,35 @@ def test_after_an_erasure_only_the_order_within_a_place_is_left_to_check() -> No
     pair = next(n for n in blobs if n + 1 in blobs)
     swapped = [*parts[:pair], parts[pair + 1], parts[pair], *parts[pair + 2 :]]
     assert check(b"".join(line + b"\n" for line in swapped)).code == "blob.order"
+
+
+def test_what_stands_before_an_erased_owner_stays_in_its_place() -> None:
+    """Its first owner is gone; another names it much later."""
+    made = Maker("owner").start()
+    text = "x" * 2000
+    owner = made.put({"text": text})
+    made.entry("note", val=owner).entry("note").entry("note", val=made.put({"again": text, "more": 1}))
+    nonce = scan(made.data).entries[0]["nonce"]
+    made.entry("erase", blobs=[owner, nonce], val=made.put("erased")).end()
+    gone = (f'{{"blob":"{owner}'.encode(), f'{{"blob":"{nonce}'.encode())
+    data = b"".join(line + b"\n" for line in lines(made.data) if not line.startswith(gone))
+    verdict = check(data)
+    assert verdict.consistent, verdict.message
+    assert verdict.ok
+    assert sorted(verdict.erased) == sorted([owner, nonce])
+    assert verdict.missing == []
+
+
+def test_a_blob_that_nothing_names_hides_no_other_fault() -> None:
+    made = Maker("stray").start()
+    made.entry("note", val=made.put("a" * 10))
+    stray = made.put("never named")
+    made.entry("note", x=[made.put(letter * 10) for letter in "bcdef"]).end()
+    verdict = check(made.data)
+    assert verdict.unreferenced == [stray]
+    assert verdict.consistent
+    parts = lines(made.data)
+    blobs = [n for n, line in enumerate(parts) if line.startswith(b'{"blob"') and b'"never' not in line]
+    first, second = blobs[-3:-1]  # the last one is that of the end entry
+    parts[first], parts[second] = parts[second], parts[first]
+    assert check(b"".join(line + b"\n" for line in parts)).code == "blob.order"

@@ -16,7 +16,7 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from agentloom.errors import ValueRefused
-from agentloom.format.encoding import encode_apart, path_of, plain_copy, plain_items
+from agentloom.format.encoding import encode_apart, path_of, plain_items
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.values import Types, decode, encode
 from agentloom.format.weights import levels
@@ -222,27 +222,17 @@ def test_whether_a_tree_is_its_own_value(value: Any, plain: bool) -> None:
     assert (tree == value) or not plain
 
 
-def test_a_plain_mapping_is_copied_and_nothing_else_is() -> None:
-    value: dict[str, Any] = {"a": [1, {"b": None}]}
-    copy = plain_copy(value)
-    assert copy == value
-    assert copy is not None
-    assert copy["a"] is not value["a"]
-    assert plain_copy({"a": (1,)}) is None
-    assert plain_copy({"a": nested(DEPTH, 1)}) is None
-
-
 def test_plain_items_are_copied_with_their_texts() -> None:
     items: list[Any] = [{"a": [1]}, "x", 2.5]
-    taken = plain_items("f", items)
+    taken = plain_items(items)
     assert taken is not None
     copies, texts = taken
     assert copies == items
     assert copies[0] is not items[0]
     assert texts == [b'{"a":[1]}', b'"x"', b"2.5"]
     for odd in ((1,), {"$a": 1}, float("nan"), Opaque(), "\ud800", 2**70, nested(DEPTH - 1, 1)):
-        assert plain_items("f", ["x", odd]) is None, odd
-    assert plain_items("f", [{"a": "$5"}, nested(DEPTH - 2, 1), [[]] * DEPTH]) is not None
+        assert plain_items(["x", odd]) is None, odd
+    assert plain_items([{"a": "$5"}, nested(DEPTH - 2, 1), [[]] * DEPTH]) is not None
 
 
 def test_keys_are_kept_as_they_are_where_json_has_them() -> None:

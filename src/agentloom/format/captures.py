@@ -14,7 +14,7 @@ from agentloom.errors import NotSupported, ValueRefused
 from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types
 from agentloom.format.digests import Hash
-from agentloom.format.encoding import encode, plain_copy, plain_items
+from agentloom.format.encoding import encode, plain_items
 from agentloom.format.marks import Marks
 from agentloom.format.small import small_copy
 
@@ -35,7 +35,19 @@ class Grown:
     written, where that is another one: with placeholders for secrets.
     """
 
-    __slots__ = ("_lent", "_shared", "base", "before", "history", "items", "keep", "marks", "state", "texts", "twin")
+    __slots__ = (
+        "_lent",
+        "_shared",
+        "base",
+        "before",
+        "history",
+        "items",
+        "keep",
+        "marks",
+        "state",
+        "texts",
+        "twin",
+    )
 
     def __init__(
         self,
@@ -152,13 +164,13 @@ class Captures:
             if keep <= len(value) and known.marks.begin(value):
                 if keep == len(value):
                     return known
-                found = _taken(field, value, known.marks, known)
+                found = _taken(value, known.marks, known)
                 if found is None:
                     return None
                 del latest[index]
                 break
         else:
-            found = _taken(field, value, Marks(), None)
+            found = _taken(value, Marks(), None)
             if found is None:
                 return None
         latest.insert(0, found)
@@ -166,21 +178,14 @@ class Captures:
         return found
 
 
-def _taken(field: str, value: list[Any], marks: Marks, base: Grown | None) -> Grown | None:
+def _taken(value: list[Any], marks: Marks, base: Grown | None) -> Grown | None:
     """``value``, which begins with ``base``; None when the rest holds anything but exact JSON types."""
     added = value if base is None else value[len(base.items) :]
     mark = marks.mark(added)
-    texts: list[bytes] | None = None
-    if mark is not None:
-        taken = plain_items(field, added)
-        if taken is None:
-            return None
-        copies, texts = taken
-    else:
-        whole = plain_copy({field: added})
-        if whole is None:
-            return None
-        copies = whole[field]
+    taken = None if mark is None else plain_items(added)
+    if taken is None:
+        return None
+    copies, texts = taken
     marks.extend(value, mark)
     return Grown(copies if base is None else base.items + copies, marks, base, texts)
 

@@ -21,7 +21,7 @@ from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
 from agentloom.format.small import small_copy
 
-__all__ = ["TAG_LIKE", "Path", "encode", "encode_apart", "path_of", "plain_copy", "plain_items"]
+__all__ = ["TAG_LIKE", "Path", "encode", "encode_apart", "path_of", "plain_items"]
 
 Path = (
     tuple[Any, str] | None
@@ -81,15 +81,9 @@ def _encode_plain(value: Any) -> Any:
     return copy
 
 
-def plain_copy(value: dict[str, Any]) -> dict[str, Any] | None:
-    """A copy of ``value``, which is its tree too; None when it holds anything but exact JSON types."""
-    copy = _encode_plain(value)
-    return None if copy is _NOT_PLAIN else cast("dict[str, Any]", copy)
-
-
-def plain_items(field: str, items: list[Any]) -> tuple[list[Any], list[bytes]] | None:
+def plain_items(items: list[Any]) -> tuple[list[Any], list[bytes]] | None:
     """Copies of ``items`` and the JSON of each; None when one holds anything but exact JSON types, or would nest too
-    deep in ``{field: items}``.
+    deep in a field of a request.
 
     For items that have a mark (``marks``): there is no value of a user's own type among them, and a subclass neither.
     """
@@ -103,7 +97,7 @@ def plain_items(field: str, items: list[Any]) -> tuple[list[Any], list[bytes]] |
     for text in texts:
         if b"$" in text and TAG_LIKE.search(text):
             return None
-        if text.count(b"[") + text.count(b"{") > DEPTH - 2 and not _fits_depth({field: items}):
+        if text.count(b"[") + text.count(b"{") > DEPTH - 2 and not _fits_depth([items]):
             return None
     return copies, texts
 

@@ -80,7 +80,7 @@ class Marks:
 
     def extend(self, items: list[Any], added: bytes | None = None) -> None:
         """The list is ``items`` now, which begins with it; ``added`` is the mark of the rest, which is plain
-        (``encoding.plain_copy``), where it is known."""
+        (``encoding.plain_items``), where it is known."""
         start, end = self._count, len(items)
         self._count = end
         self._pieces += 1
