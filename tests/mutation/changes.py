@@ -111,7 +111,8 @@ def _codec(trail: Trail, old: ast.AST, new: ast.AST) -> bool:
     if not (call and isinstance(call.func, ast.Attribute) and call.func.attr in {"encode", "decode"}):
         return False
     if isinstance(old, ast.Constant) and isinstance(new, ast.Constant):
-        return str(old.value).lower() == str(new.value).lower() == "utf-8"
+        first = bool(trail) and trail[-1][0] is call and trail[-1][1:] == ("args", 0)
+        return first and str(old.value).lower() == str(new.value).lower()
     if not (old is call and isinstance(new, ast.Call) and len(call.args) == 1):
         return False
     named = call.args[0]
@@ -130,13 +131,16 @@ def _strict(trail: Trail, old: ast.AST, new: ast.AST) -> bool:
 
 
 def _calls(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    called = node.func if isinstance(node, ast.Call) else None
+    return (isinstance(called, ast.Name) and called.id == name) or (
+        isinstance(called, ast.Attribute) and called.attr == name
+    )
 
 
 RULES = {
     "text": (_text, "the literal words of a sentence"),
     "cast": (_cast, "the type in a cast: for type checkers alone"),
-    "codec": (_codec, "utf-8 in other letters, or as the default"),
+    "codec": (_codec, "a codec in other letters, or utf-8 as the default"),
     "strict": (_strict, "zip(strict=...): a check of what cannot happen"),
 }
 """Changes that no test need find, each with the reason."""

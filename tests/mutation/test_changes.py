@@ -54,6 +54,9 @@ def test_mutants_are_read_with_what_they_change() -> None:
         ("x.encode('utf-8')", "x.encode('UTF-8')", "codec"),
         ("x.decode('utf-8')", "x.decode()", "codec"),
         ("x.decode('ascii')", "x.decode()", None),
+        ("x.decode('ascii')", "x.decode('ASCII')", "codec"),
+        ("x.decode('ascii', 'replace')", "x.decode('ascii', 'REPLACE')", None),
+        ("typing.cast('int', x)", "typing.cast('INT', x)", "cast"),
         ("zip(a, b, strict=True)", "zip(a, b, strict=False)", "strict"),
         ("zip(a, b, strict=True)", "zip(a, b)", "strict"),
         ("zip(a, b, strict=True)", "zip(a, strict=True)", None),
@@ -78,7 +81,10 @@ def test_a_kind_of_change_is_accepted_by_a_pattern() -> None:
     inner, one, two = mutants_of(FILE, "format.box")
     entry = '[[accepted]]\nfunction = "{}"\nreason = "says nothing new"\npattern = {}\n'
     assert accepted.left([inner, one, two], "") == [inner, one, two]
-    assert accepted.left([inner, one, two], entry.format("format.box.Box.*", "'.*return item.*'")) == [inner, one]
+    assert accepted.left([inner, one, two], entry.format("format.box.Box.*", "'.*return item.*'")) == [
+        inner,
+        one,
+    ]
     assert accepted.left([inner, two], entry.format("format.*", "'- return 1'")) == [inner, two]
     assert accepted.left([inner], entry.format("format.*", "'- return 1\\n\\+ return 2'")) == []
     with pytest.raises(ValueError, match="write a reason"):
