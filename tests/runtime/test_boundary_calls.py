@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agentloom.errors import Diverged, NoActiveRun, NotSupported, Stopped
-from agentloom.runtime.boundary import SyncStream, call_async, call_inline, open_async, open_inline
+from agentloom.runtime.boundary import (
+    AsyncStream,
+    SyncStream,
+    call_async,
+    call_inline,
+    open_async,
+    open_inline,
+)
 from agentloom.runtime.calls import Arrival, Call, CallSpec
+from agentloom.runtime.engine import Delivery
 from agentloom.runtime.ledger import NoLedger
 from agentloom.runtime.places import Places
 from agentloom.runtime.scope import entered
@@ -166,3 +174,66 @@ def test_a_future_that_somebody_else_set_is_said(bench: Bench) -> None:
 
     with pytest.raises(TypeError, match="a host call's future was set by somebody else: 'mine'"):
         asyncio.run(meddles())
+
+
+def _awaited(bench: Bench, read: Callable[[AsyncStream, Any], Awaitable[None]]) -> list[object]:
+    """Open a stream, read it with ``read``, which ends the first wait; then read it again: what the source was told."""
+
+    async def run() -> None:
+        loop: Any = asyncio.get_running_loop()
+        bench.session.loop = loop
+        stream = open_async(SPEC, _none)
+        first = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        future: Any = stream.call.sink
+        await read(stream, SimpleNamespace(first=first, future=future))
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+    asyncio.run(run())
+    return [what for what, _ in bench.source.told]
+
+
+def test_a_reader_that_was_cancelled_reads_nothing_more(bench: Bench) -> None:
+    async def read(stream: AsyncStream, wait: Any) -> None:
+        wait.first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await wait.first
+
+    assert _awaited(bench, read) == ["begin", "open", "want", "cancel"]
+
+
+def test_a_stream_that_broke_is_read_no_more(bench: Bench) -> None:
+    async def read(stream: AsyncStream, wait: Any) -> None:
+        wait.future.set_exception(ValueError("broke"))
+        with pytest.raises(ValueError, match="broke"):
+            await wait.first
+
+    assert _awaited(bench, read) == ["begin", "open", "want"]
+
+
+def test_a_stream_that_ended_is_read_no_more(bench: Bench) -> None:
+    async def read(stream: AsyncStream, wait: Any) -> None:
+        wait.future.set_result(Delivery(stream.call, "outcome"))
+        with pytest.raises(StopAsyncIteration):
+            await wait.first
+
+    assert _awaited(bench, read) == ["begin", "open", "want"]
+
+
+def test_a_stream_that_is_left_ends_for_whoever_waits(bench: Bench) -> None:
+    async def read(stream: AsyncStream, wait: Any) -> None:
+        await stream.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await wait.first
+
+    assert _awaited(bench, read) == ["begin", "open", "want", "cancel"]
+
+
+def test_a_stream_is_read_in_its_own_loop_only(bench: Bench) -> None:
+    loop: Any = SimpleNamespace()
+    bench.session.loop = loop
+    stream = open_async(SPEC, _none)
+    bench.session.loop = None
+    with pytest.raises(NotSupported, match="model m was awaited in a sync agent"):
+        asyncio.run(anext(stream))
