@@ -72,7 +72,8 @@ class allow:  # noqa: N801 - used as a statement and as a decorator, like contex
     ``kinds`` are of ``file.read``, ``file.write``, ``network``, ``process``, ``database``, ``native`` (C functions) and
     ``id`` (``id()``, ``os.getpid()``); ``reason`` says why, and both are in the trace. Files read in it are recorded
     and served on replay; a write is performed when recording and refused on replay; what else is allowed passes when
-    recording and is a gap of the trace. Outside a run it does nothing. Raises ``ValueError`` for another kind.
+    recording and is a gap of the trace. Outside a run, and where the guard is off, it does nothing.
+    Raises ``ValueError`` for another kind.
     """
 
     def __init__(self, *kinds: AllowKind, reason: str) -> None:
@@ -88,6 +89,8 @@ class allow:  # noqa: N801 - used as a statement and as a decorator, like contex
 
     def __enter__(self) -> Self:
         run = current()
+        if run is not None and not run.session.guard.virtual:
+            run = None
         if run is not None:
             run.session.declare({"allow": list(self.kinds), "reason": self.reason})
         around = _scopes.get()

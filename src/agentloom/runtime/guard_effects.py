@@ -77,7 +77,7 @@ def of_session(
     if not direct and is_import_probe(what, frame):
         return
     effect = Effect(kind, what, own or "?")
-    reason = reason_for(kind) if own is not None else None
+    reason = reason_for(kind) if own is not None and policy != "off" else None
     if reason is not None:
         _allowed(session, effects, effect, reason, direct=direct)
     elif policy == "strict" and direct and own is not None and not (kind in READS and in_import(frame)):

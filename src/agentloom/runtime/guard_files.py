@@ -36,10 +36,12 @@ _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def served(frame: Any) -> bool:
-    """Whether what reads files here is a host call: inside a run, in a scope that allows it, and not for the upkeep of
-    Python itself (imports, source lines, time zones)."""
+    """Whether what reads files here is a host call: inside a run with a guard, in a scope that allows it, and not for
+    the upkeep of Python itself (imports, source lines, time zones)."""
+    scope = current()
     return (
-        current() is not None
+        scope is not None
+        and scope.session.guard.virtual
         and reason_for("file read") is not None
         and under_way() is None
         and not is_upkeep(frame)
