@@ -284,7 +284,7 @@ def test_too_deep_is_noticed_in_the_shortest_text(opening: bytes, closing: bytes
         assert caught.value.code == "json.depth"
         with pytest.raises(ValueRefused, match="more than 210 levels"):
             dump(orjson.loads(text))
-    assert not module.too_deep(7)  # type: ignore[arg-type]
+    assert not module.too_deep(7)
 
 
 def test_the_key_that_stands_twice_is_named() -> None:

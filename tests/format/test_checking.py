@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agentloom.format.journal import check
@@ -117,7 +119,7 @@ def test_a_missing_payload_is_named_where_it_is_missed_first() -> None:
         assert verdict.line == (line or last)
         assert verdict.offset == len(b"".join(text + b"\n" for text in kept[: (line or last) - 1]))
         assert verdict.unreferenced == ([part] if gone == inner else [])
-    two = sorted((inner, made.journal.head))
+    two: list[Any] = sorted((inner, made.journal.head))
     noted = Maker("two").start().entry("note", x=two[::-1]).end()
     verdict = check(noted.data)
     assert sorted(verdict.missing) == two

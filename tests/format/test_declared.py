@@ -211,7 +211,7 @@ def test_how_a_type_is_written(cls: type, how: str | None) -> None:
     types = Types()
     types.declare(cls)
     assert types.how(cls) == how
-    assert types.find(type_name(cls), how or "enum") is (cls if how else None)  # type: ignore[arg-type]
+    assert types.find(type_name(cls), how or "enum") is (cls if how else None)
 
 
 def test_what_cannot_be_registered_is_named() -> None:

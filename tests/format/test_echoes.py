@@ -128,7 +128,7 @@ def test_text_is_that_of_json_dumps_with_and_without_its_quick_encoder(
 ) -> None:
     for style, (between, after_key, ascii_only) in STYLES.items():
         expected = json.dumps(tree, separators=(between, after_key), ensure_ascii=ascii_only)
-        assert json_text(tree, style) == expected
+        assert json_text(tree, style) == echoes._writer(between, after_key, ascii_only)(tree) == expected
         with monkeypatch.context() as patched:
             patched.setattr(json.encoder, "c_make_encoder", None)
             assert echoes._writer(between, after_key, ascii_only)(tree) == expected
@@ -159,14 +159,16 @@ def test_what_is_forgotten_is_found_no_more() -> None:
 
 def test_a_part_stands_where_it_was_said_first() -> None:
     found = echoes.Echoes()
-    part = {"a": "x" * 250}
+    part: Any = {"a": "x" * 250}
     found.learn("one", {"m": [0, part]})
     found.learn("two", part)
-    found.learn("three", [part])
+    found.learn("three", {"small": [1], "none": None, "again": [part], "later": {"b": "z" * 250}})
     known = found.identify(part)[1]
     assert found.find(known) == {"$part": [{"$ref": "one"}, "m", 1]}
     text = found.identify("x" * 250)[1]
     assert found.find(text) == {"$part": [{"$ref": "one"}, "m", 1, "a"]}
+    later: Any = {"b": "z" * 250}
+    assert found.find(found.identify(later)[1]) == {"$part": [{"$ref": "three"}, "later"]}
     found.whole[known] = "four"
     assert found.find(known) == {"$ref": "four"}
     found.learn("five", "y" * 250)
@@ -175,7 +177,7 @@ def test_a_part_stands_where_it_was_said_first() -> None:
 
 def test_an_object_is_identified_while_its_payload_is_written() -> None:
     found = echoes.Echoes()
-    item = ["x"]
+    item: Any = ["x"]
     first = found.identify(item)
     assert first == (b'["x"]', echoes.content(b"json", b'["x"]'))
     item.append("y")

@@ -67,7 +67,7 @@ class Odd(Plain):
     __slots__ = ("gone",)
 
 
-del Odd.gone
+delattr(Odd, "gone")
 
 
 def test_slots_are_named_as_python_keeps_them() -> None:

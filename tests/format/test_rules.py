@@ -109,7 +109,7 @@ BAD: list[tuple[str, Callable[[], Maker], str, str]] = [
     *(
         (
             f"chunk item {item}",
-            lambda item=item: asked().entry("chunks", call="a#0", items=[[1, 0, 0], item], val=ID),  # type: ignore[misc]
+            lambda item=item: asked().entry("chunks", call="a#0", items=[[1, 0, 0], item], val=ID),
             "entry.field",
             r"a chunk item is \[d, vt, offset\]",
         )
@@ -159,7 +159,7 @@ BAD: list[tuple[str, Callable[[], Maker], str, str]] = [
     *(
         (
             f"retracting from {first}",
-            lambda first=first: asked().entry("retract", **{"from": first}),  # type: ignore[misc]
+            lambda first=first: asked().entry("retract", **{"from": first}),
             "retract.range",
             f"cannot retract from entry {first}",
         )
@@ -207,7 +207,7 @@ BAD: list[tuple[str, Callable[[], Maker], str, str]] = [
     *(
         (
             f"totals {totals}",
-            lambda totals=totals: asked().outcome("a#0", 1).end(totals=totals),  # type: ignore[misc]
+            lambda totals=totals: asked().outcome("a#0", 1).end(totals=totals),
             "end.totals",
             words,
         )
@@ -223,7 +223,7 @@ BAD: list[tuple[str, Callable[[], Maker], str, str]] = [
     *(
         (
             f"a {kind} after the end",
-            lambda kind=kind: started().end().entry(kind),  # type: ignore[misc]
+            lambda kind=kind: started().end().entry(kind),
             "order.closed",
             f"{kind} entry after the end entry",
         )
@@ -235,7 +235,7 @@ BAD: list[tuple[str, Callable[[], Maker], str, str]] = [
             lambda name=name, value=value: Maker("x").start(**{name: value}),
             code,
             words,
-        )  # type: ignore[misc]
+        )
         for name, value, code, words in (
             ("format", "yarn", "file.foreign", "not a start entry of format loom"),
             ("version", 1, "entry.field", "version 1 is not major.minor"),

@@ -466,7 +466,7 @@ def test_a_writer_that_goes_on_knows_all_that_is_whole() -> None:
     binary = made.blobs.put_bytes(b"$$")
     made.entry("note", val=binary)
     trees: list[Any] = [{"a": [1]}, {"t": "$5"}, {"x": "y" * 1100, "z": 1}, {"b": {"$bytes": "A" * 1024}}]
-    ids = [made.put(tree) for tree in trees]
+    ids: list[Any] = [made.put(tree) for tree in trees]
     made.entry("note", reads=ids)
     (part,) = (line for line in made.data.splitlines() if b"xxxx" in line)
     data = made.end().data.replace(part + b"\n", b"")

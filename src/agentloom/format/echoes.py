@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import json.encoder
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
 
 from agentloom.format.canonical import EXACT, Tree, floats
-from agentloom.format.guards import is_container, is_list, is_map
+from agentloom.format.guards import is_container, is_map
 from agentloom.format.limits import APART_BYTES
 
 __all__ = ["SHARE_BYTES", "STYLES", "Echoes", "content", "json_text", "text_of"]
@@ -131,8 +131,8 @@ class Echoes:
         if is_container(tree):
             self._learn((blob,), tree, _LEVELS)
 
-    def _learn(self, place: tuple[str | int, ...], tree: Tree, levels: int) -> None:
-        items = tree.items() if is_map(tree) else enumerate(tree) if is_list(tree) else ()
+    def _learn(self, place: tuple[str | int, ...], tree: Any, levels: int) -> None:
+        items: Iterable[tuple[Any, Any]] = tree.items() if is_map(tree) else enumerate(tree)
         for key, item in items:
             if type(item) is str:
                 if SHARE_BYTES <= len(item) < APART_BYTES:
