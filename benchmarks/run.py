@@ -1,4 +1,4 @@
-"""Workload W beside floor A, file sizes, and what a start costs.
+"""Workload W beside floor A, file sizes, what the guard costs outside runs, and what a start costs.
 
     python -m benchmarks.run [--turns 100] [--rounds 15] [--long 400] [--quick] [--ratios] [--json]
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import agentloom
-from benchmarks import ratios, sizes, startup
+from benchmarks import guard, ratios, sizes, startup
 from benchmarks.agent.agents import Backend
 from benchmarks.bounds import failed
 from benchmarks.machine import described
@@ -30,11 +30,12 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     short = ratios.measure(options.turns, options.rounds, folder)
     long = None if options.quick else ratios.measure(options.long, _LONG_ROUNDS, folder)
     size = sizes.measure(options.turns, folder)
-    found = {**start, **short.found(), **(long.found() if long else {}), **size}
+    outside = {} if options.quick else guard.measure()
+    found = {**start, **outside, **short.found(), **(long.found() if long else {}), **size}
     past = failed(found)
     if size["requests_rebuilt"] != size["requests"]:
         past.append("requests_rebuilt")
-    return {"start": start, "short": short, "long": long, "size": size, "failed": past}
+    return {"start": start, "short": short, "long": long, "size": size, "outside": outside, "failed": past}
 
 
 def show(found: Mapping[str, Any]) -> str:
@@ -44,6 +45,8 @@ def show(found: Mapping[str, Any]) -> str:
     if found["long"]:
         lines += ["", *found["long"].lines()]
     lines += ["", *sizes.lines(found["size"])]
+    if found["outside"]:
+        lines += ["", *guard.lines(found["outside"])]
     if found["start"]:
         lines += ["", *startup.lines(found["start"])]
     lines.append("FAILED: " + ", ".join(found["failed"]) if found["failed"] else "all bounds hold")
@@ -58,6 +61,7 @@ def data(found: Mapping[str, Any]) -> dict[str, Any]:
         "times": {str(part.turns): part.rows() for part in parts.values()},
         "start": found["start"],
         "size": found["size"],
+        "outside": found["outside"],
         "failed": found["failed"],
     }
 
