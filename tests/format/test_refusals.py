@@ -215,3 +215,19 @@ def test_an_exception_keeps_what_it_holds_in_slots() -> None:
     error.code, error.rest = 7, [1]
     found: Any = decode(encode(error, TYPES), TYPES)
     assert (type(found), found.args, found.code, found.rest, vars(found)) == (More, ("text",), 7, [1], {})
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: Open(9), "no member of its Enum, which made it up as it was asked for it"),
+        (_marked, "an attribute that is not a field"),
+        (_derived, "an attribute that is not a field"),
+        (lambda: Undeclared(1), "a type that this program did not declare"),
+    ],
+    ids=["made up", "named tuple", "dataclass", "undeclared"],
+)
+def test_a_refusal_says_why(make: Callable[[], Any], reason: str) -> None:
+    with pytest.raises(ValueRefused) as caught:
+        encode([make()], TYPES)
+    assert caught.value.reason == reason

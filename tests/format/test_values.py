@@ -438,3 +438,20 @@ def test_a_model_without_optional_state_comes_back_as_pydantic_makes_it() -> Non
     assert found == Root([1, 2])
     assert found.model_extra is None
     assert vars(found) == {"root": [1, 2]}
+
+
+def test_what_a_model_computes_and_keeps_is_no_field() -> None:
+    class Lazy(pydantic.BaseModel):
+        n: int
+
+        @cached_property
+        def twice(self) -> int:
+            return self.n * 2
+
+    types = Types()
+    types.register(Lazy)
+    lazy = Lazy(n=2)
+    assert lazy.twice == 4
+    tree: Any = encode(lazy, types)
+    assert tree["$obj"]["data"] == {"fields": {"n": 2}, "set": ["n"]}
+    assert decode(tree, types).twice == 4

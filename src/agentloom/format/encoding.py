@@ -200,14 +200,13 @@ class _Encoder:
             from agentloom.format.failures import encode_error  # mutual recursion: errors hold values
 
             return functools.partial(encode_error, self.encode)
-        how = self.types.how(kind)
-        writers = {
+        writers: dict[str | None, Callable[[Any, Path, int], Tree]] = {
             "enum": self._enum,
             "dataclass": self._dataclass,
             "model": self._model,
             "namedtuple": self._named,
         }
-        return writers.get(how) if how else None
+        return writers.get(self.types.how(kind))
 
     def _dict(self, value: dict[Any, Any], path: Path, depth: int) -> Tree:
         keys = value.keys()
