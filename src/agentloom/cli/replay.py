@@ -19,6 +19,7 @@ from agentloom.cli.targets import parse_target
 from agentloom.errors import LoomError, NotSupported, TargetError
 from agentloom.format.journal import Journal
 from agentloom.format.lines import ENTRY_START
+from agentloom.format.values import Tree
 from agentloom.replay.recording import Recording
 
 if TYPE_CHECKING:
@@ -69,8 +70,17 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
         environ = replay_environment(cast("dict[str, Any]", entry.get("environment") or {}), os.environ)
         env = recording.payload("env")
         seed = str(env.get("hash_seed") or "") if isinstance(env, dict) else ""
+        if recording.guard != "off" and isinstance(zone := _member(env, "zone", "key"), str):
+            environ["TZ"] = zone  # what no guard sees: time.tzname, local time in C
         child = start(job, child_environment(seed, environ), found.data)
     return _report(screen, child)
+
+
+def _member(tree: Tree, *names: str) -> Tree:
+    """What stands under ``names`` in a tree of mappings, or None."""
+    for name in names:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree
 
 
 def _beginning(found: Found) -> Recording:
