@@ -55,9 +55,7 @@ def test_a_secret_is_nowhere_in_the_store_and_the_run_replays_without_it(shape: 
     home.mkdir()
     empty.mkdir()
     (home / "secret").write_text(secret)
-    _python(
-        RUN.format(here=str(HERE), store=str(store)), home, secret, SECRET_FILE=str(home / "secret")
-    )
+    _python(RUN.format(here=str(HERE), store=str(store)), home, secret, SECRET_FILE=str(home / "secret"))
     assert holds(store, core(shape, secret)) == []
     (home / "secret").unlink()
     file = next(store.glob("runs/*.loom"))

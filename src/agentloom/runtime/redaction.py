@@ -108,9 +108,11 @@ class Redactor:
 
     def gate(self, data: bytes) -> None:
         """Raise ``Suspect`` where bytes about to be written may hold a secret."""
-        if self._environment.changed():
+        environment = self._environment
+        if len(environment.raw) != len(environment.seen):  # variables came or went
             self._learn_environment()
-        if self._finder.suspects(data):
+        finder = self._finder
+        if (finder.find(data, True) or not finder.quick) and finder.suspects(data):
             raise Suspect
 
     def _learn_environment(self) -> None:
@@ -265,13 +267,11 @@ class Redactor:
         number = self._numbers.get(_plain(begun)) if begun else None
         if number is not None:
             self._begun = (begun, number)
-        spans = [(one.start, one.end, one.text) for one in self._finder.changes(data, self._replace)]
-        if not final:
-            start = self._finder.beginning(data)
-            if start is not None:
-                start = min([start, *(first for first, last, _ in spans if last > start)])
-                spans = [span for span in spans if span[1] <= start]
-                spans.append((start, len(data), self._replace(data[start:], Known(_BEGINNING))))
+        start = None if final else self._finder.beginning(data)
+        whole = data if start is None else data[:start]
+        spans = [(one.start, one.end, one.text) for one in self._finder.changes(whole, self._replace)]
+        if start is not None:
+            spans.append((start, len(data), self._replace(data[start:], Known(_BEGINNING))))
         self._begun = None
         return spans
 

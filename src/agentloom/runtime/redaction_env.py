@@ -33,10 +33,8 @@ class Environment:
 
     values: Mapping[bytes, Known]
     seen: dict[bytes, bytes]
-
-    def changed(self) -> bool:
-        """Whether variables came or went since."""
-        return len(_raw()) != len(self.seen)
+    raw: dict[bytes, bytes]
+    """The variables themselves, which may have changed since."""
 
 
 def _raw() -> dict[bytes, bytes]:
@@ -58,7 +56,7 @@ def environment_values(more: tuple[str, ...] = ()) -> Environment:
         name, value = os.fsdecode(raw_name), os.fsdecode(raw_value)
         for text in _secret_texts(name, value, chosen=name in named):
             values.setdefault(text.encode("utf-8", "surrogateescape"), Known("environment", name))
-    found = Environment(values, raw.copy())
+    found = Environment(values, raw.copy(), raw)
     if not more:
         _latest[:] = [found]
     return found

@@ -197,7 +197,9 @@ class Finder:
         self.more = more
         self.marked: set[int] = set()
         self._plan = _plan(tuple(sorted(values.items(), key=_first)), tuple(names), whole=True)
-        self._find = self._plan.automaton.find_matches_as_indexes
+        self.find = self._plan.automaton.find_matches_as_indexes
+        self.quick = more is None
+        """Where ``find(data, True)`` finds nothing, there is nothing suspicious."""
         self._learned: dict[bytes, Known] = {}
         self._extra: _Plan | None = None
 
@@ -217,6 +219,7 @@ class Finder:
     def learn(self, values: Mapping[bytes, Known]) -> None:
         """Look for these too from now on."""
         self._learned.update(values)
+        self.quick = False
         self._extra = _plan(tuple(sorted(self._learned.items(), key=_first)), (), whole=False)
 
     # -- a first look --------------------------------------------------------------------------------------------
@@ -226,7 +229,7 @@ class Finder:
         finds in the texts of that payload; most payloads cost this one pass."""
         if self.more is not None:
             return True
-        hits = self._find(data, True)
+        hits = self.find(data, True)
         if hits and self._any(data, hits, self._plan.meaning):
             return True
         extra = self._extra
@@ -279,7 +282,7 @@ class Finder:
 
     def changes(self, data: bytes, replace: Replace, depth: int = _DEPTH) -> list[Change]:
         """What must be replaced in a text, in order, none overlapping another."""
-        hits = self._find(data, True)
+        hits = self.find(data, True)
         if self._extra is not None:
             hits = hits + [
                 (-1 - index, start, end)
@@ -400,7 +403,7 @@ _BEGUN_BYTES = 4096
 _BEGUN = re.compile(
     rb"(?<![A-Za-z0-9_-])(?:(?:"
     + b"|".join(_heads())
-    + rb")[A-Za-z0-9_.-]*|-----BEGIN[^\"]*|[a-z][a-z0-9+.-]*://[^\s/@:\"'<>]*:(?![0-9]+\Z)(?P<password>[^\s/@\"'<>]+))\Z"
+    + rb")[A-Za-z0-9_.-]*|-----BEGIN(?:(?!-----END)[^\"])*(?:-----END[^\"-]*-{0,4})?|[a-z][a-z0-9+.-]*://[^\s/@:\"'<>]*:(?![0-9]+\Z)(?P<password>[^\s/@\"'<>]+))\Z"
 )
 
 
