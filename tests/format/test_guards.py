@@ -59,6 +59,10 @@ class _Under(First):
     __slots__ = "__one"  # noqa: PLC0205 - one name as text is one slot
 
 
+class XUnder:
+    __slots__ = ("__one",)
+
+
 class Plain(_Under):
     __slots__ = ()
 
@@ -72,6 +76,7 @@ delattr(Odd, "gone")
 
 def test_slots_are_named_as_python_keeps_them() -> None:
     assert set(slots_of(First)) == {"_First__hidden", "__dunder__", "plain"}
+    assert slots_of(XUnder) == ("_XUnder__one",)
     assert slots_of(_Under)[0] == "_Under__one"
     assert set(slots_of(Plain)) == {"_Under__one", *slots_of(First)}
     assert slots_of(Odd) == slots_of(Plain)  # a slot that was taken away holds nothing

@@ -317,6 +317,7 @@ def start_fields() -> dict[str, Any]:
         ({"at": 1.5}, False),
         ({"at": None}, False),
         ({"kind": 7}, False),
+        ({"kind": ["note"]}, False),
     ],
     ids=str,
 )

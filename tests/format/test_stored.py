@@ -13,6 +13,7 @@ import pytest
 from agentloom.errors import ValueRefused
 from agentloom.format import blobs
 from agentloom.format.blobs import BlobWriter
+from agentloom.format.canonical import dump
 from agentloom.format.echoes import STYLES
 from agentloom.format.journal import Journal
 from spec.vector_maker import Maker
@@ -476,3 +477,31 @@ def test_a_writer_that_goes_on_knows_all_that_is_whole() -> None:
     assert again.pending == b""
     assert again.put({"big": "x" * 2000}) != lost
     assert again._size == len(data) + len(b'{"big":{"$ref":"') + 64 + len(b'"}}') + 2002
+
+
+@pytest.mark.usefixtures("short_lines")
+def test_a_gate_sees_every_content_once_before_it_is_written() -> None:
+    seen: list[bytes] = []
+    count = itertools.count(1)
+    writer = BlobWriter(lambda size: next(count).to_bytes(size, "big"), seen.append)
+    writer.put({"a": ["x" * 1100]})
+    assert seen == [dump("x" * 1100), dump({"a": [{"$ref": writer.put("x" * 1100)}]})]
+    writer.put({"a": ["x" * 1100]})
+    writer.put_nonce(b"n" * 32)
+    assert len(seen) == 2
+    writer.put_bytes(b"plain")
+    assert seen[2:] == [b"plain"]
+    writer.put({"$bytes": encoded("y" * 2_000)})
+    assert [len(data) for data in seen[3:]] == [2_000, len(writer.put({"$bytes": encoded("y" * 2_000)})) + 24]
+    writer.put("w" * 2_500)  # across the edge of two parts
+    assert [data[:3] for data in seen[5:]] == [b"www", b"www", b"www", b'{"$']
+    assert [len(data) for data in seen[5:8]] == [2_500, 2_000, 500]
+
+    def refuse(data: bytes) -> None:
+        raise ValueRefused("value", "str", "not this one")
+
+    writer.gate = refuse
+    with pytest.raises(ValueRefused, match="not this one"):
+        writer.put({"b": 1})
+    before = writer.take()
+    assert b'{"b":1}' not in before

@@ -15,7 +15,6 @@ from agentloom.errors import ControlFlow, RecordedError, ValueRefused
 from agentloom.format.canonical import Tree
 from agentloom.format.declared import Types, type_name
 from agentloom.format.guards import is_list, slots_of
-from agentloom.format.limits import DEPTH
 from agentloom.format.scalars import pack_str
 
 __all__ = ["RECORDED_AS", "Decode", "Encode", "decode_error", "encode_error"]
@@ -64,7 +63,7 @@ def encode_error(encode: Encode, error: BaseException, _path: Any, depth: int) -
     body["message"] = pack_str(_message(error))
     cause = None
     if error.__cause__ is not None:
-        cause = _keep(encode, error.__cause__, depth + 2) if below < DEPTH else None
+        cause = _keep(encode, error.__cause__, depth + 2)
         if cause is None:  # it is part of itself, or too deep
             lost.append("__cause__")
         else:
