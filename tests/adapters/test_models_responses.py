@@ -13,6 +13,7 @@ from agentloom.adapters.models import backend
 from agentloom.adapters.models_responses_answer import Reader
 from agentloom.adapters.models_route import Route, find_route
 from agentloom.errors import ModelError, ProviderError
+from agentloom.replay.answered import answer_of
 from agentloom.runtime.answers import Answer
 from agentloom.runtime.assembly import assemble
 from agentloom.sync import model
@@ -367,6 +368,38 @@ def test_a_server_that_sends_whole_items_only() -> None:
         "x",
         {"name": "look", "arguments": '{"a": 1}'},
     )
+
+
+def test_pieces_that_the_whole_contradicts_give_way_to_it() -> None:
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": whole(status="in_progress")},
+        {"type": "response.output_item.added", "output_index": 0, "item": message()},
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "It ran."},
+        {
+            "type": "response.output_text.done",
+            "output_index": 0,
+            "content_index": 0,
+            "text": "It ran in time.",
+        },
+        {
+            "type": "response.output_item.done",
+            "output_index": 0,
+            "item": message({"type": "output_text", "text": "It ran in time."}),
+        },
+        {"type": "response.completed", "response": whole()},
+    ]
+    reader = Reader()
+    deltas = [delta for event in events for delta in reader.read(event)]
+    assert assemble(deltas)["content"] == "It ran in time."
+    told = answer_of(None, list(deltas))
+    assert told is not None
+    assert told.text == "It ran in time."
+    assert {"whole": {"content": "It ran in time."}} in deltas
+    events[2]["delta"] = "It ran"  # the beginning of it: what is missing is given on, nothing is taken back
+    reader = Reader()
+    deltas = [delta for event in events for delta in reader.read(event)]
+    assert assemble(deltas)["content"] == "It ran in time."
+    assert not any("whole" in delta for delta in deltas)
 
 
 # -- inside a run ----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from agentloom.adapters.models import ModelBackend
 from agentloom.adapters.models_sse import Decoder, hear_errors
 from agentloom.errors import ModelError
+from agentloom.runtime.assembly import assemble
 from agentloom.testing import FakeProvider, Raw
 
 CHUNK = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hel"}}]}
@@ -77,6 +78,23 @@ def test_by_every_protocol(model: str) -> None:
 
 def test_a_stream_that_says_nothing_is_still_cut_off() -> None:
     assert failure(START, "openai").kind == "connection"
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_done_ends_an_answer_that_does_not_say_why_it_ended(awaited: bool) -> None:
+    backend = ModelBackend()
+
+    async def reads(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [delta async for delta in backend.stream(request)]
+
+    body = START + "data: [DONE]\n\n"
+    with FakeProvider([Raw(body.encode(), 200, {"content-type": "text/event-stream"})]) as fake:
+        request = {**MODELS["openai"], "messages": [{"role": "user", "content": "x"}], "api_key": "k"}
+        request["base_url"] = fake.openai_url
+        deltas = asyncio.run(reads(request)) if awaited else list(backend.stream_sync(request))
+    backend.close()
+    answer = assemble(deltas)
+    assert (answer["content"], answer["finish_reason"]) == ("Hel", None)
 
 
 def test_the_same_without_an_sdk() -> None:

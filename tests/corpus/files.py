@@ -122,6 +122,8 @@ def _by_answer(one: Exchange) -> str:
         return "responses"
     if kind in ("message", "message_start"):
         return "messages"
+    if "sdk_http_response" in first:  # what an SDK made of an answer, not what came over the wire
+        return "other"
     if "candidates" in first:
         return "generateContent"
     if one.content_type == "application/vnd.amazon.eventstream" or "output" in first:

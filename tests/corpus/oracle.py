@@ -72,6 +72,9 @@ def _events(one: Exchange) -> Iterator[dict[str, Any]]:
         return
     text = one.content.decode("utf-8", "replace").removeprefix("\ufeff")
     for block in re.split(r"(?:\r\n|\r|\n){2}", text):
+        told = re.search(r"^error:(.*)$", block, re.MULTILINE)
+        if told:  # a line of its own that says what went wrong
+            yield {"error": told[1].strip()}
         lines = [
             line[5:].removeprefix(" ") for line in re.split(r"\r\n|\r|\n", block) if line.startswith("data:")
         ]
@@ -105,6 +108,11 @@ def _chat(said: Said, events: list[dict[str, Any]]) -> None:
     last: Any = None
     for event in events:
         said.model = event.get("model") or said.model
+        if said.text and str(event.get("object")).endswith(
+            ".done"
+        ):  # Perplexity's last event has all of it again
+            said.finished = True
+            continue
         for choice in event.get("choices") or []:
             if choice.get("index"):
                 continue
@@ -197,6 +205,8 @@ def _invoke(said: Said, events: list[dict[str, Any]]) -> None:
 def _converse(said: Said, events: list[dict[str, Any]]) -> None:
     tools: dict[int, list[str]] = {}
     for event in events:
+        ended = event.get("messageStop") or event
+        said.finished = said.finished or bool(ended.get("stopReason"))
         for part in (((event.get("output") or {}).get("message")) or {}).get("content") or []:
             said.text += part.get("text") or ""
             for cited in (part.get("citationsContent") or {}).get("content") or []:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from agentloom.adapters.models_hosts import HOSTS
 from agentloom.testing import Exchange
-from tests.corpus.rebuild_native import converse, google, invoke, normal_google
+from tests.corpus.rebuild_native import converse, google, invoke, normal_converse, normal_google
 
 Body = dict[str, Any]
 GREETING = [{"role": "user", "content": "hello"}]
@@ -49,7 +49,7 @@ def call_of(one: Exchange, api: str) -> Call:
         raise Unsaid("the request's body is no JSON object")
     try:
         return APIS[api](one, copy.deepcopy(asked))
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise Unsaid(f"the request has not its API's form: {type(error).__name__} {error}") from error
 
 
@@ -179,7 +179,9 @@ def _messages(one: Exchange, body: Body) -> Call:
 def _turns(message: Body) -> Iterator[Body]:
     role, content = message["role"], message["content"]
     kinds = {block.get("type") for block in content} if isinstance(content, list) else set()
-    if role == "user" and kinds == {"tool_result"}:
+    if role == "system":
+        yield message
+    elif role == "user" and kinds == {"tool_result"}:
         for block in content:
             extra = {key: block[key] for key in ("is_error", "cache_control") if key in block}
             yield {
@@ -283,6 +285,8 @@ def normal(body: Any, api: str) -> Any:
     }
     if api == "generateContent":
         return normal_google(said)
+    if api == "converse":
+        return normal_converse(said)
     if api in ("messages", "invoke"):
         said["messages"] = [_in_blocks(message) for message in said.get("messages") or []]
         said["system"] = _blocks(said.get("system"))

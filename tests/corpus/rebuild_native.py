@@ -91,6 +91,8 @@ def _contents(contents: list[Body]) -> Iterator[Body]:
         elif parts and all(set(part) == {"functionResponse"} for part in parts):
             for place, part in enumerate(parts):
                 yield _response(part["functionResponse"], calls[place]["id"])
+        elif content.get("role") not in (None, "user", "function"):
+            raise ValueError(f"the role {content.get('role')!r}, which exists in no conversation")
         else:
             yield {"role": "user", "content": _only_text(parts) or [_google_part(part) for part in parts]}
 
@@ -232,6 +234,16 @@ def _bedrock_part(block: Body) -> Body:
         url = f"data:image/{image['format']};base64,{image['source']['bytes']}"
         return {"type": "image_url", "image_url": {"url": url}}
     return block
+
+
+def normal_converse(body: Mapping[str, Any]) -> Body:
+    """A request's body with the schema of its answer, which is a text of JSON, as what it says."""
+    said: Any = json.loads(json.dumps(body))
+    structure = said.get("outputConfig", {}).get("textFormat", {}).get("structure", {})
+    schema = structure.get("jsonSchema", {})
+    if isinstance(schema.get("schema"), str):
+        schema["schema"] = json.loads(schema["schema"])
+    return dict(said)
 
 
 def normal_google(body: Mapping[str, Any]) -> Body:

@@ -22,6 +22,7 @@ from agentloom.adapters import (
 from agentloom.adapters.models_clients import async_client, close_all, response_type, stream_type, sync_client
 from agentloom.adapters.models_errors import broken_stream, failure_in, malformed, request_id, translate
 from agentloom.adapters.models_route import Route, find_route
+from agentloom.adapters.models_sse import is_done
 from agentloom.adapters.models_unsendable import unsendable
 
 __all__ = ["ModelBackend", "backend"]
@@ -134,7 +135,7 @@ class ModelBackend:
                 await events.close()
         if failure is not None:
             raise failure
-        if not reader.complete:
+        if not (reader.complete or is_done(events)):
             raise broken_stream(route)
 
     def stream_sync(self, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -163,7 +164,7 @@ class ModelBackend:
                 events.close()
         if failure is not None:
             raise failure
-        if not reader.complete:
+        if not (reader.complete or is_done(events)):
             raise broken_stream(route)
 
     def close(self) -> None:

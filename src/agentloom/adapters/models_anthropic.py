@@ -179,9 +179,11 @@ def _messages(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], lis
         place = f"messages[{number}]"
         role = message.get("role")
         if role in ("system", "developer"):
-            if turns:
-                raise Refused(place, f"a {role} message after the conversation began has no place there")
-            system += _system(message.get("content"), place)
+            blocks = _system(message.get("content"), place)
+            if turns:  # models that do not take instructions in mid-conversation say so themselves
+                turns.append({"role": "system", "content": blocks})
+            else:
+                system += blocks
         elif role == "tool":
             block = _tool_result(message, place)
             if turns and turns[-1]["role"] == "user" and _is_results(turns[-1]["content"]):

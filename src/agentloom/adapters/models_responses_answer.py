@@ -6,7 +6,7 @@ A whole response is read as the stream that would have brought it, so the two ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from agentloom.adapters.models_errors import Failed
@@ -61,6 +61,7 @@ class Reader:
         self._tokens: dict[tuple[int, int], int] = {}  # logprobs given on, by item and part
         self._calls: dict[int, int] = {}
         self._thought = False
+        self._contradicted = False  # pieces of text that were not those of the whole
         self._head: dict[str, Any] = {}
 
     def read(self, event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -102,6 +103,8 @@ class Reader:
         """``text`` of one part: the next piece, or all of it (then what is still missing is given on)."""
         place = (index, name, part)
         before = self._said.get(place)
+        if whole and name == "response.output_text" and not text.startswith(before or ""):
+            self._contradicted = True
         piece = (
             text[len(before or "") :] if whole and text.startswith(before or "") else "" if whole else text
         )
@@ -179,6 +182,8 @@ class Reader:
         if len(output) >= len(self._items):  # some servers leave it empty here
             for index, item in enumerate(output):
                 yield from self._item(index, item, whole=True)
+        if self._contradicted:  # what the provider says is the whole counts, as for OpenAI's own SDK
+            yield {"whole": {"content": _text_of([self._items[index] for index in sorted(self._items)])}}
         found = self._finish(response, status)
         info = {
             name: value for name, value in response.items() if name not in _LEFT_OUT and value is not None
@@ -201,6 +206,14 @@ class Reader:
             native = reason or status
             return {"finish_reason": _LENGTH.get(native, native), "native_finish_reason": native}
         return {"finish_reason": "tool_calls" if self._calls else "stop", "native_finish_reason": status}
+
+
+def _text_of(items: Iterable[Mapping[str, Any]]) -> str:
+    texts: list[str] = []
+    for item in items:
+        parts: list[dict[str, Any]] = item.get("content") or [] if item.get("type") == "message" else []
+        texts += [part.get("text") or "" for part in parts if part.get("type") == "output_text"]
+    return "".join(texts)
 
 
 def _plain(item: Mapping[str, Any]) -> bool:

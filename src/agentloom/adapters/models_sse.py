@@ -12,9 +12,10 @@ from typing import Any, cast
 
 from agentloom.adapters.http_wire import EventReader
 
-__all__ = ["Decoder", "hear_errors"]
+__all__ = ["Decoder", "hear_errors", "is_done"]
 
 _FIELD = "error:"
+_DONE = "data: [DONE]"
 
 
 class Decoder:
@@ -83,6 +84,8 @@ def hear_errors(client: Any) -> None:
         decode = decoder.decode
 
         def hearing(line: str) -> Any:
+            if line == _DONE:
+                decoder.agentloom_done = True
             if not line.startswith(_FIELD):
                 return decode(line)
             decode("event: error")
@@ -93,3 +96,9 @@ def hear_errors(client: Any) -> None:
         return decoder
 
     client._make_sse_decoder = made
+
+
+def is_done(events: object) -> bool:
+    """Whether the stream of an SDK's client (see ``hear_errors``) ended with ``[DONE]``, as OpenAI's do: then the
+    answer is whole, also where a router forgot to say why it ended."""
+    return getattr(getattr(events, "_decoder", None), "agentloom_done", False) is True

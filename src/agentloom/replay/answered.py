@@ -121,8 +121,13 @@ def _add(answer: Answered, chunk: Tree) -> bool:
         event = first.get("delta") or {}
     elif _text(event.get("type")).startswith("content_block"):
         return _block_event(answer, event)
-    if not isinstance(event, dict) or (choices is None and not event.keys() & {"content", "tool_calls"}):
+    if not isinstance(event, dict) or (
+        choices is None and not event.keys() & {"content", "tool_calls", "whole"}
+    ):
         return False
+    whole = event.get("whole")
+    if isinstance(whole, dict) and "content" in whole:
+        answer.text = _text(whole["content"])
     answer.text += _text(event.get("content"))
     called = event.get("tool_calls")
     for item in called if isinstance(called, list) else []:

@@ -93,7 +93,8 @@ class Assembly:
 
     Text fields are appended; tool calls are joined by ``index``; logprobs' token lists are appended; in ``extra``
     mappings are merged, texts and lists appended (list items with an ``index`` joined by it), as the OpenAI SDK adds
-    up unknown fields; ``info`` is set by name; every other field is set. A delta with ``"choice": i`` belongs to
+    up unknown fields; ``info`` is set by name; every other field is set. ``whole`` gives texts that stand in place of
+    their pieces, where a provider says at the end another one than it sent. A delta with ``"choice": i`` belongs to
     choice ``i`` (absent: choice 0).
     """
 
@@ -116,6 +117,8 @@ class Assembly:
             if name in _APPENDED:
                 if value is not None:
                     self._parts.setdefault((number, name), []).append(value)
+            elif name == "whole":
+                self._parts.update({(number, field): [text] for field, text in value.items()})
             elif name == "tool_calls":
                 for call in value:
                     self._add_call(number, target, call)
