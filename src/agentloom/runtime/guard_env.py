@@ -35,13 +35,14 @@ class Snapshot:
     are, for what must not be written is put aside where entries are written (``TraceLedger``)."""
 
     def __init__(self) -> None:
-        self._values = dict(os.environ)
+        self._data: dict[Any, Any] = cast(Any, os.environ)._data.copy()
         self._read: set[str] = set()
         self.pending: dict[str, Any] = {}
 
     def get(self, name: str, _: Callable[[], str | None]) -> str | None:
         """The value, or None where it is not set."""
-        value = self._values.get(name)
+        found = self._data.get(cast(Any, os.environ).encodekey(name))
+        value = None if found is None else os.fsdecode(found)
         if name not in self._read:
             self._read.add(name)
             self.pending[name] = value
@@ -51,8 +52,8 @@ class Snapshot:
         """The names of all variables that are set."""
         if LISTED not in self._read:
             self._read.add(LISTED)
-            self.pending[LISTED] = list(self._values)
-        return list(self._values)
+            self.pending[LISTED] = [os.fsdecode(name) for name in self._data]
+        return [os.fsdecode(name) for name in self._data]
 
 
 class Recorded:
