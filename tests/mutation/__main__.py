@@ -11,6 +11,7 @@ import math
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.mutation import accepted
@@ -31,9 +32,18 @@ def main(arguments: list[str]) -> int:
         if not options.report:
             chosen = worth if options.sample is None else sample(worth, options.sample, options.seed)
             print(f"seed {options.seed}" if options.sample else "all", f"{len(chosen)} mutants", flush=True)
-            ground.choose({mutant.name for mutant in chosen}, again=options.again)
+            again = survivors(chosen, ground.results()) if options.again else []
+            ground.choose({mutant.name for mutant in chosen}, {mutant.name for mutant in again})
             ground.run(options.quick)
+        if options.table:
+            print(table(worth, ground.results()))
         return report(mutants, ground.results(), propose=options.propose)
+
+
+def survivors(mutants: list[Mutant], results: dict[str, str]) -> list[Mutant]:
+    """The mutants that live without a reason."""
+    alive = [mutant for mutant in mutants if results[mutant.name] not in {KILLED, SKIPPED}]
+    return accepted.left(alive, accepted.FILE.read_text(encoding="utf-8"))
 
 
 def report(mutants: list[Mutant], results: dict[str, str], *, propose: bool) -> int:
@@ -42,7 +52,7 @@ def report(mutants: list[Mutant], results: dict[str, str], *, propose: bool) -> 
     worth = [mutant for mutant in mutants if mutant.rule is None]
     fates = Counter(results[mutant.name] for mutant in worth)
     alive = [mutant for mutant in worth if results[mutant.name] not in {KILLED, SKIPPED}]
-    left = accepted.left(alive, accepted.FILE.read_text(encoding="utf-8"))
+    left = survivors(worth, results)
     if propose:
         print(accepted.as_toml(left))
     else:
@@ -58,18 +68,47 @@ def report(mutants: list[Mutant], results: dict[str, str], *, propose: bool) -> 
     return bool(left)
 
 
+def table(mutants: list[Mutant], results: dict[str, str]) -> str:
+    """A row for each module: mutants that are worth trying, and what became of them."""
+    modules = dict.fromkeys(mutant.function.split(".")[1] for mutant in mutants)
+    left = Counter(mutant.function.split(".")[1] for mutant in survivors(mutants, results))
+    rows = [
+        "| module | mutants | killed | accepted | left | not tried |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    total: Counter[str] = Counter()
+    for module in modules:
+        fates = Counter(results[m.name] for m in mutants if m.function.split(".")[1] == module)
+        counts = {
+            "mutants": fates.total(),
+            "killed": fates[KILLED],
+            "left": left[module],
+            "skipped": fates[SKIPPED],
+        }
+        counts["accepted"] = counts["mutants"] - counts["killed"] - counts["left"] - counts["skipped"]
+        total.update(counts)
+        rows.append(_row(module, counts))
+    return "\n".join([*rows, _row("all", total)])
+
+
+def _row(name: str, counts: Mapping[str, int]) -> str:
+    order = ("mutants", "killed", "accepted", "left", "skipped")
+    return f"| {name} | {' | '.join(str(counts[each]) for each in order)} |"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("sources", nargs="*", metavar="SOURCE")
     parser.add_argument("--tests", nargs="+", help="tests to run instead of those of the four rooms")
     parser.add_argument("--sample", type=int, help="try so many, chosen by chance")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--again", action="store_true", help="try known survivors again: tests are new")
+    parser.add_argument("--again", action="store_true", help="try known survivors again")
     parser.add_argument(
         "--quick", type=float, default=math.inf, metavar="SECONDS", help="of tests for a mutant"
     )
     parser.add_argument("--folder", help="keep the copy here, and use what an earlier run found out")
     parser.add_argument("--report", action="store_true", help="run nothing: show what --folder holds")
+    parser.add_argument("--table", action="store_true", help="print numbers for each module")
     parser.add_argument("--propose", action="store_true", help="print survivors as entries for accepted.toml")
     return parser
 

@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,15 +122,15 @@ class Ground:
                 found += mutants_of(file.read_text(encoding="utf-8"), module)
         return found
 
-    def choose(self, wanted: set[str], *, again: bool = False) -> None:
-        """Have only these tried by the next `run`; what is known stays, but ``again`` tries survivors once more."""
+    def choose(self, wanted: set[str], again: Collection[str] = ()) -> None:
+        """Have only these tried by the next `run`; what is known stays, but ``again`` are tried once more."""
         for meta in self._metas():
             data = json.loads(meta.read_text(encoding="utf-8"))
             codes = data["exit_code_by_key"]
             for name, code in codes.items():
                 if name not in wanted:
                     codes[name] = 34 if code is None else code
-                elif code == 34 or (again and code in _CODES):
+                elif code == 34 or name in again:
                     codes[name] = None
             meta.write_text(json.dumps(data, indent=4), encoding="utf-8")
 
