@@ -96,6 +96,8 @@ def test_reads_are_let_through_and_remembered_up_to_a_bound() -> None:
             refusing.attempt(Effect(READ, f"reads {number}", "agent.py:7 run"))
             refusing.allowed(Effect(READ, f"reads {number}", "agent.py:7 run"), "why")
     assert [effect.what for effect in refusing.reads] == [f"reads {number}" for number in range(200)]
+    assert set(refusing.reads.values()) == {None}
+    assert Refusing(source).session is None
     assert source.finding is None
 
 

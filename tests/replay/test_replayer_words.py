@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from agentloom import Trace, agent, tool
 from agentloom.errors import Diverged, PayloadMissing
 from agentloom.format.digests import request_key
+from agentloom.format.placeholders import placeholder
 from agentloom.format.values import Tree
+from agentloom.replay import replayer
 from agentloom.replay.cause import Cause, CodeFacts
 from agentloom.replay.code import ModuleSource
 from agentloom.replay.fields import Comparison, Difference, compare
-from agentloom.replay.recording import Recording
+from agentloom.replay.recording import Recording, facts_of
 from agentloom.replay.replayer import (
     _cause,
     _classified,
@@ -28,6 +33,7 @@ from agentloom.replay.replayer import (
     _target,
     _way_to_note,
     conclude,
+    current_facts,
     run_agent,
     session_for,
 )
@@ -35,6 +41,8 @@ from agentloom.replay.report import CallRef, Finding, Noted
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.calls import Arrival, CallSpec
+from agentloom.runtime.identity import code_identity
+from agentloom.store import MemoryStore
 from tests.replay.benches import answered, find, record, replaying
 from tests.runtime.fakes import Bench
 
@@ -64,9 +72,9 @@ NUMBER = Difference("args.n", "changed", 1, 2)
         (changed(), "leak", "changed"),
         (Finding("changed", REF, "", None, reason="request"), "leak", "changed"),
         (changed(NUMBER, cls="extra"), "leak", "extra"),
-        (changed(Difference("p", "changed", "[redacted:1]x", "y")), "code", "redacted"),
-        (changed(NUMBER, Difference("p", "changed", "x", ["[redacted:1]"])), "leak", "redacted"),
-        (changed(Difference("p", "changed", "[redacted:1]", "y"), cls="output"), "leak", "output"),
+        (changed(Difference("p", "changed", f"{placeholder(1)}x", "y")), "code", "redacted"),
+        (changed(NUMBER, Difference("p", "changed", "x", [placeholder(1)])), "leak", "redacted"),
+        (changed(Difference("p", "changed", placeholder(1), "y"), cls="output"), "leak", "output"),
     ],
 )
 def test_a_change_is_a_leak_where_the_code_is_the_same(finding: Finding, kind: str | None, cls: str) -> None:
@@ -420,3 +428,74 @@ def test_what_cannot_be_served_is_raised() -> None:
     with pytest.raises(PayloadMissing) as caught:
         _ran(lambda a, b: None, unusable=gone, finished=lambda status, tree: None)
     assert caught.value is gone
+
+
+# -- a replay as a whole ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Order:
+    number: int
+
+
+@tool(effect="read")
+def look(number: int) -> int:
+    return number
+
+
+def doubles(order: Order) -> int:
+    return look(order.number) * 2
+
+
+@pytest.fixture
+def doubled() -> Trace:
+    return agent(doubles).run(Order(4), store=MemoryStore())
+
+
+def test_a_replay_gives_the_agent_its_input_and_says_how_long_it_took(doubled: Trace) -> None:
+    report = replayer.replay(doubled.journal, AgentFunction.of(doubles))
+    assert (report.verdict, doubled.output) == ("identical", 8)
+    assert report.seconds is not None
+    assert 0 < report.seconds < 60
+
+
+def test_effects_are_refused_unless_the_caller_guards_them(
+    doubled: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(replayer, "watch_over", lambda session, refusing: watched.append((session, refusing)))
+    replayer.replay(doubled.journal, AgentFunction.of(doubles))
+    [(session, refusing)] = watched
+    assert refusing._source is session.source
+    replayer.replay(doubled.journal, AgentFunction.of(doubles), refuse=False)
+    assert len(watched) == 1
+
+
+def test_what_was_noticed_before_the_run_is_in_the_report(
+    doubled: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replayer, "warm_caches", lambda modules: [f"{len(list(modules))} modules"])
+    report = replayer.replay(doubled.journal, AgentFunction.of(doubles))
+    assert report.notes[0].endswith(" modules")
+
+
+def test_the_code_that_is_compared_is_that_of_the_recorded_modules() -> None:
+    function = AgentFunction.of(doubles)
+    here = function.module
+    recording = record(lambda bench: None)
+    recording._facts = CodeFacts(
+        {
+            here: ModuleSource("old", "elsewhere.py"),
+            "by.place": ModuleSource("old", str(facts_of_now(function)[here].file)),
+            "gone": ModuleSource("old", "gone.py"),
+        }
+    )
+    facts = current_facts(function, recording)
+    now = facts_of_now(function)[here]
+    assert dict(facts.modules) == {here: now, "by.place": now}
+    assert facts.interpreter["implementation"]
+
+
+def facts_of_now(function: AgentFunction) -> Mapping[str, ModuleSource]:
+    code: Any = code_identity(function)
+    return facts_of(code, None).modules

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentloom.errors import PayloadMissing
+from agentloom.format.placeholders import placeholder
 from agentloom.replay import search
 from agentloom.replay.fields import Difference, compare
 from agentloom.replay.search import earlier_holder, holds_placeholder
@@ -126,11 +127,11 @@ def test_how_much_text_is_looked_at_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert told.read == [3, 2]
 
 
-@pytest.mark.parametrize("tree", [True, 1.5, [], {"a": ["redacted:1"]}, "[redacted:x]", "[redacted:]"])
+@pytest.mark.parametrize("tree", [True, 1.5, [], {"a": ["__redacted_1"]}, "__redacted_x__", "__redacted___"])
 def test_what_holds_no_placeholder(tree: Any) -> None:
     assert holds_placeholder(tree) is False
 
 
 def test_a_placeholder_may_stand_anywhere_in_a_text_or_be_a_name() -> None:
-    assert holds_placeholder("a [redacted:12] b")
-    assert holds_placeholder({"[redacted:1]": 1})
+    assert holds_placeholder(f"a {placeholder(12)} b")
+    assert holds_placeholder({placeholder(1): 1})
