@@ -51,6 +51,11 @@ def _whole() -> list[Vector]:
             "a run under a guard, with the environment variables that it read",
             _guarded(),
         ),
+        Vector(
+            "valid/redacted.loom",
+            "placeholders in the place of secrets, in text, base64 and an outcome",
+            _redacted(),
+        ),
     ]
 
 
@@ -174,6 +179,17 @@ def _guarded() -> bytes:
     maker.request("root/agent#0", "tool", "say", {"args": ["x"]}, vars=maker.put(first))
     maker.outcome("root/agent#0", "ok")
     return maker.end(vars=maker.put({"=": ["LANG", "API_KEY", "HOME"], "HOME": "a-folder"})).data
+
+
+def _redacted() -> bytes:
+    maker = Maker("redacted")
+    first: Tree = [{"n": 1, "kind": "environment", "name": "API_KEY", "place": "the input"}]
+    maker.start(input=maker.put({"args": ["use __redacted_1__"], "kwargs": {}}), secrets=maker.put(first))
+    request: Tree = {"args": ["Bearer __redacted_1__", {"$bytes": "X19yZWRhY3RlZF8xX18="}]}
+    maker.request("root/agent#0", "tool", "say", request)
+    second: Tree = [{"n": 2, "kind": "JWT", "place": "call 1"}]
+    maker.outcome("root/agent#0", {"token": "__redacted_2__"}, secrets=maker.put(second))
+    return maker.end().data
 
 
 def _history() -> bytes:

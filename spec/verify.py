@@ -24,7 +24,7 @@ CALL = re.compile(rf"{SEGMENT}(?:/{SEGMENT})*#(?:0|[1-9][0-9]*)(?:~(?:[2-9]|[1-9
 RUN = re.compile("[0-7][0-9abcdefghjkmnpqrstvwxyz]{25}")  # 9
 NOT_REFS_TEXT = """seq prev at kind head root blobs sig call type name key profile src parent effect run agent entry
     format version digest flags ask origin status reads goto others"""  # 5.5
-BLOBS_TEXT = "code env input policy tags conversation nonce req rule val err who default vars"
+BLOBS_TEXT = "code env input policy tags conversation nonce req rule val err who default vars secrets"
 NOT_REFS, BLOB_FIELDS = set(NOT_REFS_TEXT.split()), set(BLOBS_TEXT.split())
 FIELDS = """start format:str version:str run:str digest:str flags:list keys:int agent:str code:str env:str
     input:str policy:str nonce:str clock:dict epoch:int | request call:str type:str name:str key:str profile:str req:str

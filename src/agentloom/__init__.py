@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from agentloom.runtime.guard_allow import allow
     from agentloom.runtime.memory import use_memory
     from agentloom.runtime.models import set_backend
+    from agentloom.runtime.redaction_rules import secrets, use_secrets
     from agentloom.runtime.registry import register
     from agentloom.runtime.tools import tool
 
@@ -70,6 +71,7 @@ __all__ = [
     "render",
     "retrieve",
     "retrying",
+    "secrets",
     "set_backend",
     "sleep",
     "step",
@@ -77,6 +79,7 @@ __all__ = [
     "trace_of",
     "use_memory",
     "use_profiles",
+    "use_secrets",
     "uuid",
 ]
 
@@ -92,6 +95,7 @@ _HOMES = (
     "agentloom.runtime.guard_allow",
     "agentloom.runtime.memory",
     "agentloom.runtime.models",
+    "agentloom.runtime.redaction_rules",
     "agentloom.runtime.registry",
     "agentloom.runtime.tools",
 )

@@ -141,9 +141,10 @@ def _report(settings: Settings, screen: Screen, target: str, child: Child, secon
         )
     else:
         _summary(screen, target, child.run, counts, done, seconds)
-        from agentloom.runtime.redaction import secrets_line
+        if secrets or settings.verbosity:
+            from agentloom.runtime.redaction import secrets_line
 
-        screen.note(f"   {secrets_line(secrets)}")
+            screen.note(f"   {secrets_line(secrets)}")
     return child.code
 
 
