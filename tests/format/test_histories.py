@@ -155,8 +155,10 @@ def test_eight_lists_that_take_turns_are_known_by_their_bytes() -> None:
     longer = grown(histories, [5, "x", "y"])
     assert (longer.base, longer.keep) == ("blob 5", 2)
     histories.wrote("s", longer, "longer")
-    assert [history.blob for history in latest][:3] == ["longer", "blob 9", "blob 8"]
-    assert len(latest) == 8
+    assert [history.blob for history in latest] == ["longer", *(f"blob {n}" for n in (9, 8, 7, 6, 4, 3, 2))]
+    for _ in range(3):
+        histories.wrote("s", grown(histories, [5, "x", "y"]), "again")
+    assert [history.blob for history in latest] == ["longer", *(f"blob {n}" for n in (9, 8, 7, 6, 4, 3, 2))]
     old = grown(histories, [0, "x", "y"])  # by its digest
     assert (old.base, old.keep, old.again) == ("blob 0", 2, False)
 
@@ -181,5 +183,9 @@ def test_what_capturing_found_out_is_used() -> None:
     assert growth.digest == grown(Histories(), ["a", 1, {"b": 2}]).digest
     second.history = histories.wrote("s", growth, "two")
     second.settle()
+    plain = grown(
+        histories, ["a", 1, {"b": 2}, 3]
+    )  # what was captured has no bytes: it is found by its digest
+    assert (plain.base, plain.keep) == ("two", 3)
     assert [history.blob for history in histories._latest["s", "m"]] == ["two"]
     assert histories.growth("s", "m", second.items, second).base == "two"

@@ -61,9 +61,7 @@ class Histories:
 
     def __init__(self) -> None:
         self._latest: dict[tuple[str, str], list[History]] = {}
-        self._prefixes: dict[
-            bytes, tuple[str, int]
-        ] = {}  # digest of a prefix -> a blob whose list begins so, its length
+        self._prefixes: dict[bytes, str] = {}  # digest of a prefix -> a blob whose list begins so
 
     def growth(self, series: str, field: str, items: list[Tree], grown: Grown | None) -> Growth:
         """What ``items`` (not empty) adds to an earlier list that it begins with; ``grown`` is what capturing it found
@@ -88,14 +86,13 @@ class Histories:
         for keep in range(len(items), 0, -1):
             known = self._prefixes.get(digests[keep])
             if known is not None:
-                return Growth(field, items, stem, size, known[0], keep, texts[keep:], digests[keep:], False)
+                return Growth(field, items, stem, size, known, keep, texts[keep:], digests[keep:], False)
         return Growth(field, items, stem, size, "", 0, texts, digests, bool(latest))
 
     def wrote(self, series: str, growth: Growth, blob: str) -> History:
         """The list of ``growth`` is in ``blob`` now (perhaps it was already)."""
-        for count, link in enumerate(growth.digests, growth.keep):
-            if count:
-                self._prefixes.setdefault(link, (blob, count))
+        for link in growth.digests[1:]:  # the first is that of nothing, or of what it extends
+            self._prefixes.setdefault(link, blob)
         latest = self._latest[series, growth.field]
         # A list that adds nothing is better read from where it was first written.
         source = blob if growth.added else growth.base
