@@ -16,6 +16,7 @@ from agentloom.format.placeholders import PLACEHOLDER, START, numbers_in, placeh
 from agentloom.format.values import Tree, decode
 from agentloom.replay.cause import Cause, CodeFacts, find_cause, parse_src
 from agentloom.replay.code import ModuleSource, code_changes
+from agentloom.replay.derived import derivation
 from agentloom.replay.leaks import ALL_LEAKS, Leak, past_the_guard
 from agentloom.replay.recording import RecordedCall, Recording, facts_of
 from agentloom.replay.refusal import Refusing, environment_finding
@@ -31,7 +32,7 @@ from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.ledger import NoLedger
 from agentloom.runtime.places import Places
-from agentloom.runtime.redaction import Redactor
+from agentloom.runtime.redaction import Redactor, Secret
 from agentloom.runtime.redaction_rules import in_effect, rules_of_record
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.session import Session
@@ -39,6 +40,7 @@ from agentloom.runtime.session import Session
 __all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for", "watch_over"]
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep", "state"))
+_COMPARED = ("request", "state", "value", "child")
 _SECRET_CHARS = 20_000  # of a source, that one placeholder stands for
 _NO_NONCE = bytes(32)
 """Keys made under it are never compared: the recorded nonce was erased, and requests are compared instead."""
@@ -148,7 +150,7 @@ def conclude(
             noted=tuple(source.noted), compared=compared, seconds=seconds, notes=notes, guard=recording.guard,
         )  # fmt: skip
     cause = _cause(source, finding, facts)
-    finding = _classified(finding, cause)
+    finding = _classified(finding, cause, recording.secrets())
     steps = _next(recording, finding, name or recording.run[-4:])
     return Report(
         recording.run, recording.agent, "diverged", source.counts, finding, cause,
@@ -262,15 +264,19 @@ def _order_leak(recording: Recording) -> Leak:
     )
 
 
-def _classified(finding: Finding, cause: Cause | None) -> Finding:
-    """``changed`` becomes ``redacted`` where a placeholder is involved, ``leak`` where code and packages agree."""
-    if finding.cls != "changed" or finding.comparison is None or not finding.comparison.items:
+def _classified(finding: Finding, cause: Cause | None, secrets: dict[int, Secret]) -> Finding:
+    """``changed`` becomes ``redacted`` where the value comes from a placeholder, ``leak`` where code and packages agree."""
+    if finding.comparison is None or not finding.comparison.items or finding.reason not in _COMPARED:
         return finding
-    if any(
-        holds_placeholder(item.recorded) or holds_placeholder(item.now) for item in finding.comparison.items
-    ):
-        message = "A value that was redacted when recorded was sliced, measured or hashed by the code."
-        return replace(finding, cls="redacted", message=message)
+    items = finding.comparison.items
+    how = derivation(items, secrets) if secrets else None
+    same_code = cause is None or cause.kind in ("leak", "unknown")
+    beside = any(holds_placeholder(item.recorded) or holds_placeholder(item.now) for item in items)
+    if how is not None or (beside and same_code and finding.cls == "changed"):
+        message = "A value that was redacted when recorded was sliced, measured or hashed by the code"
+        return replace(finding, cls="redacted", message=f"{message}: {how}." if how else f"{message}.")
+    if finding.cls != "changed":
+        return finding
     if cause is not None and cause.kind in ("leak", "unknown") and finding.reason in ("request", "state"):
         return replace(finding, cls="leak")
     return finding
