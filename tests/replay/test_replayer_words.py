@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from agentloom.replay.cause import Cause, CodeFacts
 from agentloom.replay.code import ModuleSource
 from agentloom.replay.fields import Comparison, Difference, compare
 from agentloom.replay.recording import Recording, facts_of
+from agentloom.replay.refusal import Refusing, environment_finding
 from agentloom.replay.replayer import (
     _cause,
     _classified,
@@ -41,6 +43,7 @@ from agentloom.replay.report import CallRef, Finding, Noted
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.calls import Arrival, CallSpec
+from agentloom.runtime.guard import OFF, Guard
 from agentloom.runtime.identity import code_identity
 from agentloom.store import MemoryStore
 from tests.replay.benches import answered, find, record, replaying
@@ -342,7 +345,12 @@ def test_an_identical_replay_says_what_was_compared_and_noted() -> None:
         "a remark",
         "the trace has a gap at entry 7 (store): not replayable past it",
     )
-    assert (report.counts, report.finding, report.noted) == (source.counts, None, ())
+    assert (report.counts, report.finding, report.noted, report.guard) == (
+        source.counts,
+        None,
+        (),
+        recording.guard,
+    )
     noted = Noted(REF, Comparison((NUMBER,), 1))
     source.noted.append(noted)
     again = conclude(source, recording.code_facts())
@@ -368,6 +376,7 @@ def test_a_divergence_says_where_why_and_what_next() -> None:
         1.5,
         ("first",),
     )
+    assert (report.run, report.agent, report.guard) == (recording.run, "probe", recording.guard)
     assert report.finding is not None
     assert report.finding.cls == "leak"
     assert report.cause is not None
@@ -392,6 +401,46 @@ def test_a_session_replays_as_the_run_that_was_recorded() -> None:
     blind = session_for(erased, ReplaySource(erased), "/")
     wanted: Tree = {"type": "tool", "name": "find", "fields": {"q": "a"}}
     assert find(blind, "a").key == request_key(bytes(32), "plain/1", wanted)
+
+
+def test_what_a_session_is_guarded_by_is_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    guard = copy.copy(OFF)
+
+    def guards(*given: Any) -> Guard:
+        asked.extend(given)
+        return guard
+
+    monkeypatch.setattr(replayer, "guard_for_replay", guards)
+    monkeypatch.setattr(replayer, "rules_of_record", lambda policy: {"of": policy})
+    monkeypatch.setattr(replayer, "Redactor", lambda rules, given: (rules, given))
+    recording = record(lambda bench: None)
+    payloads = {"policy": {"p": 1}, "env": {"e": 1}}
+    monkeypatch.setattr(Recording, "payload", lambda self, name: payloads.get(name))
+    monkeypatch.setattr(Recording, "secrets", lambda self: {1: "secret"})
+    source = ReplaySource(recording)
+    session = session_for(recording, source, "/")
+    policy, clock, env, variables, unknown = asked
+    assert (policy, clock, env()) == ({"p": 1}, recording.start["clock"], {"e": 1})
+    assert variables == recording.variables
+    assert session.guard is guard
+    redactor: Any = session.engine.redactor
+    assert redactor == ({"of": {"p": 1}}, {1: "secret"})
+    failure = unknown("HOME", "agent.py:8 run")
+    assert isinstance(failure, Diverged)
+    assert session.engine.failure is failure
+    assert source.finding == environment_finding("HOME", "agent.py:8 run")
+    unknown("PATH", "agent.py:9 run")
+    assert session.engine.failure is failure
+
+
+def test_effects_of_a_watched_session_go_to_its_refusing(monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded: list[int] = []
+    monkeypatch.setattr(replayer, "guard_process", lambda: guarded.append(1))
+    source, session = replaying(record(lambda bench: None))
+    refusing = Refusing(source)
+    replayer.watch_over(session, refusing)
+    assert (refusing.session, session.effects, guarded) == (session, refusing, [1])
 
 
 def _ran(function: Any, **state: Any) -> Any:
@@ -483,8 +532,11 @@ def test_the_code_that_is_compared_is_that_of_the_recorded_modules() -> None:
     function = AgentFunction.of(doubles)
     here = function.module
     recording = record(lambda bench: None)
+    beside = Path(__file__).with_name("conftest.py")
+    place = os.path.relpath(beside, function.root)
     recording._facts = CodeFacts(
         {
+            "beside": ModuleSource("old", place),
             here: ModuleSource("old", "elsewhere.py"),
             "by.place": ModuleSource("old", str(facts_of_now(function)[here].file)),
             "gone": ModuleSource("old", "gone.py"),
@@ -492,7 +544,8 @@ def test_the_code_that_is_compared_is_that_of_the_recorded_modules() -> None:
     )
     facts = current_facts(function, recording)
     now = facts_of_now(function)[here]
-    assert dict(facts.modules) == {here: now, "by.place": now}
+    there = ModuleSource(beside.read_text(encoding="utf-8"), place)
+    assert dict(facts.modules) == {"beside": there, here: now, "by.place": now}
     assert facts.interpreter["implementation"]
 
 
