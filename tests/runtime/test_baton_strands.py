@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentloom import agent, sync, tool
-from agentloom.errors import Diverged, NotSupported
+from agentloom.errors import Diverged, NoActiveRun, NotSupported
 from agentloom.runtime.baton import Baton, _joined, _Strand, _strand, parallel
 from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.scope import entered
@@ -40,7 +40,8 @@ def test_the_threads_of_a_run_do_not_keep_its_process_alive() -> None:
 
         return sum(sync.parallel(branch, branch))
 
-    in_time(lambda: recorded(runs))
+    recorded(runs)  # from a thread that is none itself
+    assert not threading.current_thread().daemon
     assert seen == [(True, [True])] * 4  # live and replayed
 
 
@@ -209,6 +210,20 @@ def test_what_cannot_run_side_by_side_is_said() -> None:
         bench.session.loop = None
         assert in_time(lambda: _in(bench)) == [1, 2]
         assert (bench.session.baton, bench.source.on_arrival) == (None, None)
+
+
+def test_outside_a_run_it_is_named() -> None:
+    with pytest.raises(NoActiveRun, match=r"parallel\(\) was called outside a run") as caught:
+        parallel(lambda: 1)
+    assert caught.value.fields == {"what": "parallel"}
+
+
+def test_a_thread_that_is_no_strand_of_the_baton_there_is_has_one_of_its_own() -> None:
+    bench = Bench()
+    held: Any = object()
+    bench.session.baton = held
+    assert in_time(lambda: _in(bench)) == [1, 2]
+    assert bench.session.baton is None
 
 
 def _in(bench: Bench) -> object:
