@@ -271,6 +271,6 @@ def _set(opened: Any, os_opened: Any, listed: Any, scanned: Any) -> None:
     modules = cast(Any, builtins), cast(Any, io), cast(Any, os)
     modules[0].open = modules[1].open = opened
     modules[2].open, modules[2].listdir, modules[2].scandir = os_opened, listed, scanned
-    globber: Any = getattr(sys.modules.get("glob"), "_StringGlobber", None)  # 3.13: pathlib's, with a scandir of its own
+    globber: Any = getattr(sys.modules.get("glob"), "_StringGlobber", None)  # pathlib of 3.13 has its own
     if globber is not None:
         globber.scandir = staticmethod(scanned)
