@@ -192,3 +192,13 @@ def test_a_list_that_extends_nothing_is_named(parts: Any) -> None:
 def test_the_blobs_that_a_payload_names(tree: Any, found: list[str], spaced: bool) -> None:
     text = json.dumps(tree, indent=1 if spaced else None, separators=None if spaced else (",", ":"))
     assert sorted(blob_references(text.encode())) == sorted(found)
+
+
+def test_a_list_in_another_spelling_extends_one() -> None:
+    assert blob_references(b'{"\\u0024list":["%b",1,[]]}' % ID.encode()) == [ID]
+    assert blob_references(
+        b'{"m" : {"\\u0024list":["%b",1,[{"\\u0024ref":"%b"}]]}}' % (ID.encode(), OTHER.encode())
+    ) == [
+        ID,
+        OTHER,
+    ]

@@ -74,3 +74,10 @@ def test_a_path_that_is_too_long_proves_nothing() -> None:
     assert not merkle.verify(DIGESTS[0], 0, 1, [DIGESTS[1]], root)
     assert merkle.root([]) == sha256(b"").hexdigest()
     assert merkle.Tree().count == 0
+
+
+def test_a_tree_counts_what_was_added() -> None:
+    tree = merkle.Tree()
+    for number, digest in enumerate(DIGESTS[:9], 1):
+        tree.add(digest)
+        assert tree.count == number

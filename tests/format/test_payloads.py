@@ -11,6 +11,8 @@ from agentloom.errors import FormatError, LoomError, PayloadMissing
 from agentloom.format import payloads
 from agentloom.format.canonical import Tree
 from agentloom.format.journal import Journal, check
+from agentloom.format.scanning import Scan, scan
+from agentloom.format.weights import levels
 from spec.vector_maker import Maker
 from spec.vector_traces import erase
 
@@ -323,3 +325,77 @@ def _unfolds(journal: Journal, blob: str, size: int, most: int) -> bool:
         journal.tree(blob)
     assert caught.value.code == "limit.expanded"
     return False
+
+
+def test_a_journal_says_what_was_read() -> None:
+    made = Maker("read").start().entry("note").entry("note")
+    data = made.data
+    whole = Journal.parse(data)
+    assert whole.digests == scan(data).digests
+    assert (whole.head, whole.size, whole.torn, whole.closed, whole.fault) == (
+        whole.digests[-1],
+        len(data),
+        0,
+        False,
+        None,
+    )
+    broken = Journal.parse(data + b"odd\n" + b"x" * 5000, strict=False)
+    assert broken.fault is not None
+    assert (broken.size, broken.torn, broken.head) == (len(data), 0, whole.head)
+    nothing = Journal(Scan(), 0)
+    assert (nothing.head, nothing.entries, nothing.size) == ("0" * 64, [], 0)
+
+
+def test_a_long_chain_of_references_alone_is_read() -> None:
+    made = Maker("alone").start()
+    blob = raw(made, [1, {"a": "b"}])
+    for _ in range(3000):
+        blob = raw(made, {"$ref": blob})
+    listed = raw(made, {"m": [0]})
+    for number in range(1500):
+        listed = raw(made, {"m": {"$list": [listed, number + 1, [number]]}})
+    around = raw(made, [{"$part": [{"$ref": listed}, "m", 7]}, {"$ref": blob}])
+    data = made.entry("note", val=around).end().data
+    assert Journal.parse(data).tree(blob) == [1, {"a": "b"}]
+    assert Journal.parse(data).tree(around) == [6, [1, {"a": "b"}]]
+    assert Journal.parse(data).tree(listed) == {"m": [0, *range(1500)]}
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "good"), [(150, 100, True), (150, 101, False), (60, 190, True), (60, 191, False)]
+)
+def test_levels_of_references_add_up(inner: int, outer: int, good: bool) -> None:
+    def around(tree: Tree, levels: int) -> Tree:
+        for _ in range(levels):
+            tree = [tree]
+        return tree
+
+    made = Maker("levels").start()
+    first = raw(made, around("x", inner))
+    second = raw(made, around({"$ref": first}, outer))
+    part = raw(made, around({"$part": [{"$ref": first}, 0]}, outer + 1))
+    for blob in (second, part):
+        made.entry("note", val=blob)
+    data = made.end().data
+    for blob in (second, part):
+        if good:
+            assert levels(Journal.parse(data).tree(blob)) == inner + outer
+            continue
+        with pytest.raises(FormatError, match="references nest too deep") as caught:
+            Journal.parse(data).tree(blob)
+        assert caught.value.code == "json.depth"
+
+
+def test_what_two_payloads_refer_to_is_filled_in_once_and_shared() -> None:
+    made = Maker("shared").start()
+    bottom = raw(made, {"$tuple": [1]})
+    middle = raw(made, [{"$ref": bottom}, {"$bytes": [{"$ref": made.blobs.put_bytes(b"ab")}]}])
+    top = raw(made, {"a": {"$ref": middle}, "b": [{"$ref": middle}, {"$ref": bottom}]})
+    journal = Journal.parse(made.entry("note", val=top).end().data)
+    tree = journal.tree(top)
+    assert tree == {
+        "a": [{"$tuple": [1]}, {"$bytes": "YWI="}],
+        "b": [[{"$tuple": [1]}, {"$bytes": "YWI="}], {"$tuple": [1]}],
+    }
+    assert tree["a"] is tree["b"][0]  # type: ignore[index, call-overload]
+    assert journal.tree(middle) == tree["a"]  # type: ignore[index, call-overload]

@@ -89,7 +89,7 @@ def read_blob(line: bytes) -> tuple[str, str, bytes]:
 
 def _decoded(text: bytes, form: str) -> bytes:
     try:
-        data = base64.b64decode(text[1:-1], validate=True)
+        data = base64.b64decode(text[1:-1])
     except ValueError:
         data = b""
     if b'"%b"' % base64.b64encode(data) != text:
