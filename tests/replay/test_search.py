@@ -13,9 +13,9 @@ from tests.replay.sources import SYNC, check
 @pytest.mark.parametrize(
     ("tree", "holds"),
     [
-        ("key [redacted:3]", True),
-        ({"a": ["[redacted:1]"]}, True),
-        ("[redacted]", False),
+        ("key __redacted_3__", True),
+        ({"a": ["__redacted_1__"]}, True),
+        ("__redacted__", False),
         (5, False),
         (None, False),
     ],
@@ -36,7 +36,7 @@ def test_a_value_that_an_earlier_call_returned_is_traced_to_it(program: Any) -> 
 
 
 def test_code_that_works_on_a_redacted_value_is_classed_redacted(program: Any) -> None:
-    source = SYNC.replace('return "found " + q', 'return "[redacted:1] " + q')
+    source = SYNC.replace('return "found " + q', 'return "__redacted_1__ " + q')
     source = source.replace("refund(40)", "refund(found[0][:CUT])").replace("ORDER =", "CUT = 14\nORDER =")
     trace = program.record(source, "q")
     report = program.replay(trace, ("CUT = 14", "CUT = 5"))

@@ -19,10 +19,8 @@ from agentloom.cli.targets import parse_target
 from agentloom.errors import LoomError, NotSupported, TargetError
 from agentloom.format.journal import Journal
 from agentloom.format.lines import ENTRY_START
-from agentloom.format.placeholders import placeholder
 from agentloom.format.values import Tree
 from agentloom.replay.recording import Recording
-from agentloom.runtime.redaction_names import is_secret_variable
 
 if TYPE_CHECKING:
     from agentloom.cli.render import Screen
@@ -70,9 +68,6 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
             "width": screen.width,
         }
         environ = replay_environment(cast("dict[str, Any]", entry.get("environment") or {}), os.environ)
-        for secret in recording.secrets().values():
-            if secret.kind == "environment" and secret.name and is_secret_variable(secret.name):
-                environ[secret.name] = placeholder(secret.number)
         env = recording.payload("env")
         seed = str(env.get("hash_seed") or "") if isinstance(env, dict) else ""
         if recording.guard != "off" and isinstance(zone := _member(env, "zone", "key"), str):

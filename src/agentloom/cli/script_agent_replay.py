@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.adapters import sdks
 from agentloom.api.trace import agent_function
+from agentloom.cli.script_facts import show_placeholders
 from agentloom.cli.script_run import ignored
 from agentloom.cli.script_verdict import Reporter
 from agentloom.cli.targets import agent_object, load_module
@@ -33,6 +34,7 @@ def replay_agent(job: dict[str, Any], results: Results, recording: Recording, *,
     sdks.watch()
     if job.get("json"):
         os.dup2(2, 1)  # stdout is one document; what the program prints goes beside it
+    show_placeholders(recording.secrets().values())
     source = ReplaySource(recording)
     refusing = Refusing(source)
     reporter = Reporter(job, results, source, refusing, lambda: ("output",), alone=alone)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
+
+from agentloom.format.placeholders import placeholder
+from agentloom.runtime.redaction_names import is_secret_variable
 
 if TYPE_CHECKING:
     from agentloom.cli.script_output import StreamFacts
     from agentloom.format.values import Tree
     from agentloom.runtime.agents import AgentFunction
+    from agentloom.runtime.redaction import Secret
 
-__all__ = ["PLACEHOLDER", "own_files", "replay_environment", "script_agent", "script_code", "settings"]
+__all__ = ["PLACEHOLDER", "own_files", "replay_environment", "script_agent", "script_code", "settings", "show_placeholders"]
 
 PLACEHOLDER = "agentloom-replay"
 """What variables that hold credentials read as on replay."""
@@ -69,6 +73,13 @@ def replay_environment(recorded: Mapping[str, Any], environ: Mapping[str, str]) 
     kept.update(cast("dict[str, str]", recorded.get("variables") or {}))
     kept.update((name, PLACEHOLDER) for name in recorded.get("credentials") or ())
     return kept
+
+
+def show_placeholders(secrets: Iterable[Secret]) -> None:
+    """In a process that replays: give the variables whose values were redacted the placeholders that the trace has."""
+    for secret in secrets:
+        if secret.kind == "environment" and secret.name and is_secret_variable(secret.name):
+            os.environ[secret.name] = placeholder(secret.number)
 
 
 def script_agent(path: str) -> AgentFunction:

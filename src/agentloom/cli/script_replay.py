@@ -58,13 +58,14 @@ def _recording(data: bytes, name: str) -> Recording:
 def _replay_script(job: dict[str, Any], results: Results, recording: Recording, *, alone: bool) -> int:
     # Here and below: what only scripts need, an agent function is replayed sooner without.
     from agentloom.cli.script_exec import Ended
-    from agentloom.cli.script_facts import script_code
+    from agentloom.cli.script_facts import script_code, show_placeholders
     from agentloom.cli.script_record import shown
     from agentloom.cli.script_run import ScriptRun
     from agentloom.cli.script_verdict import Reporter
     from agentloom.replay.refusal import Refusing
 
     path: str = job["path"]
+    show_placeholders(recording.secrets().values())
     source = ReplaySource(recording)
     session = session_for(recording, source, os.path.dirname(path))
     refusing = Refusing(source)

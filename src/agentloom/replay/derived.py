@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agentloom.format.placeholders import placeholder
@@ -21,7 +21,7 @@ _LEAST = 4  # characters of a piece of a placeholder that tell
 _DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s")
 
 
-def derivation(items: Sequence[Difference], secrets: dict[int, Secret]) -> str | None:
+def derivation(items: Sequence[Difference], secrets: Mapping[int, Secret]) -> str | None:
     """How the first value that differs comes from a placeholder, in words: ``its first 8 characters``; None where it does
     not, as far as can be told."""
     for item in items:

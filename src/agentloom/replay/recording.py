@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
 from agentloom.format.journal import Entry, Journal
 from agentloom.format.values import Tree, decode
-from agentloom.runtime.redaction import Secret, secrets_in
 from agentloom.runtime.calls import Status
 from agentloom.runtime.changes import read_rule
 from agentloom.runtime.profiles import Profile, get
+from agentloom.runtime.redaction import Secret, secrets_in
 
 if TYPE_CHECKING:
     from agentloom.replay.cause import CodeFacts

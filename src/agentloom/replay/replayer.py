@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
+import orjson
+
 from agentloom.errors import Diverged
 from agentloom.format.journal import Journal
 from agentloom.format.placeholders import PLACEHOLDER, START, numbers_in, placeholder
@@ -264,15 +266,21 @@ def _order_leak(recording: Recording) -> Leak:
     )
 
 
-def _classified(finding: Finding, cause: Cause | None, secrets: dict[int, Secret]) -> Finding:
+def _marks(tree: Tree) -> list[int]:
+    """The placeholders in a value, in order."""
+    return [*numbers_in(orjson.dumps(tree))] if holds_placeholder(tree) else []
+
+
+def _classified(
+    finding: Finding, cause: Cause | None, secrets: Mapping[int, Secret] | None = None
+) -> Finding:
     """``changed`` becomes ``redacted`` where the value comes from a placeholder, ``leak`` where code and packages agree."""
     if finding.comparison is None or not finding.comparison.items or finding.reason not in _COMPARED:
         return finding
     items = finding.comparison.items
     how = derivation(items, secrets) if secrets else None
-    same_code = cause is None or cause.kind in ("leak", "unknown")
-    beside = any(holds_placeholder(item.recorded) or holds_placeholder(item.now) for item in items)
-    if how is not None or (beside and same_code and finding.cls == "changed"):
+    beside = any(_marks(item.recorded) != _marks(item.now) for item in items)
+    if how is not None or (beside and finding.cls == "changed"):
         message = "A value that was redacted when recorded was sliced, measured or hashed by the code"
         return replace(finding, cls="redacted", message=f"{message}: {how}." if how else f"{message}.")
     if finding.cls != "changed":

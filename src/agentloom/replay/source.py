@@ -204,7 +204,11 @@ class ReplaySource:
         if redactor is None:
             return now
         written = redactor.clean(now)
-        if written is not now and not same_tree(then, written, ordered=True) and redactor.agree(then, written):
+        if (
+            written is not now
+            and not same_tree(then, written, ordered=True)
+            and redactor.agree(then, written)
+        ):
             written = redactor.tree(now)
         return written
 
