@@ -1,0 +1,48 @@
+"""Which names say that a value is a credential."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, is_secret_variable
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["OPENAI_API_KEY", "DB_PASSWORD", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "SENTRY_DSN", "PGPASSWORD", "AUTH"],
+)
+def test_variables_that_hold_credentials(name: str) -> None:
+    assert is_secret_variable(name)
+
+
+@pytest.mark.parametrize("name", ["PWD", "OLDPWD", "HOME", "PATH", "MAX_TOKENS", "TOKENIZERS_PARALLELISM", "KEYBOARD"])
+def test_variables_that_do_not(name: str) -> None:
+    assert not is_secret_variable(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password", "Password", "userPassword", "db_password", "api_key", "apiKey", "x-api-key", "Authorization",
+        "client_secret", "access_token", "accessToken", "refresh-token", "Set-Cookie", "secret", "private_key",
+    ],
+)  # fmt: skip
+def test_fields_that_hold_credentials(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "token", "max_tokens", "page_token", "sort_key", "key", "secretary", "password_hint", "tokens", "author", "passport",
+        "api_key_env", "x" * 100 + "_password",
+    ],
+)  # fmt: skip
+def test_fields_that_do_not(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def test_headers_by_their_whole_name() -> None:
+    assert is_secret_header("Authorization")
+    assert is_secret_header("cookie")
+    assert not is_secret_header("args.password")
