@@ -192,7 +192,7 @@ def test_the_greatest_and_least_integers_are_read_in_other_spellings(text: bytes
         (2**64, "int", "not a tree: Integer exceeds 64-bit range"),
         ({1: 2}, "dict", "not a tree: Dict key must be str"),
     ],
-    ids=str,
+    ids=["object", "integer", "key"],
 )
 def test_what_is_no_tree_is_named(tree: Any, name: str, reason: str) -> None:
     for write in (dump, canonical):
