@@ -202,3 +202,21 @@ def test_floats_are_written_with_a_point_or_a_signed_exponent(tree: Any, data: b
     for text in (data, echoes.text_of(tree)):
         assert echoes._may_hold_floats(text) or not any(type(item) is float for item in tree)
     assert not echoes._may_hold_floats(b'[1,"be",true]')
+
+
+def test_what_a_long_run_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(echoes, "CONTENTS", 64)
+    made = maker()
+    said = {"rows": ["r" * 250, {"text": "t" * 250}]}
+    first = hold(made, said)
+    kept = made.blobs._echoes
+    for number in range(500):
+        hold(made, {"number": number, "text": f"{number} " * 60})
+        assert len(kept.whole) <= 64 + 8
+        assert len(kept._parts) <= 64 + 8
+    again = hold(made, said)
+    assert again != first  # forgotten, and so written again
+    assert hold(made, said) == again  # remembered from now on
+    read = journal(made)
+    assert read.tree(first) == read.tree(again) == said
+    assert read.tree(hold(made, {"number": 499, "text": "499 " * 60})) == {"number": 499, "text": "499 " * 60}

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from agentloom.format import echoes
+from agentloom.format.canonical import Tree
 from agentloom.format.captures import Captures, Grown
 from agentloom.format.declared import Types
 from agentloom.format.echoes import content
@@ -189,3 +191,18 @@ def test_what_capturing_found_out_is_used() -> None:
     assert (plain.base, plain.keep) == ("two", 3)
     assert [history.blob for history in histories._latest["s", "m"]] == ["two"]
     assert histories.growth("s", "m", second.items, second).base == "two"
+
+
+def test_how_many_beginnings_are_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(echoes, "CONTENTS", 64)
+    made = maker()
+    messages: list[Tree] = []
+    for number in range(300):
+        messages.append({"role": "user", "content": f"message {number} " * 20})
+        blob = hold(made, {"messages": list(messages)}, "s")
+        assert len(made.blobs._histories._prefixes) <= 64 + 2
+    assert journal(made).tree(blob) == {"messages": messages}
+    assert len(made.data) < 300 * 1200  # each is what it adds to the one before
+    branch = [*messages[:2], {"role": "user", "content": "another way " * 20}]
+    blob = hold(made, {"messages": branch}, "s")
+    assert journal(made).tree(blob) == {"messages": branch}

@@ -10,6 +10,7 @@ import hashlib
 import json
 import json.encoder
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -18,10 +19,14 @@ from agentloom.format.canonical import EXACT, Tree, floats
 from agentloom.format.guards import is_container, is_map
 from agentloom.format.limits import APART_BYTES
 
-__all__ = ["SHARE_BYTES", "STYLES", "Echoes", "content", "json_text", "text_of"]
+__all__ = ["CONTENTS", "SHARE_BYTES", "STYLES", "Echoes", "content", "drop_oldest", "json_text", "text_of"]
 
 SHARE_BYTES = 200
 """From this size of its JSON on a part of a payload is remembered; a reference to a part has about 100 bytes."""
+
+CONTENTS = 1 << 17
+"""So many contents, and so many parts, are remembered, the newest: some 300 bytes each, whatever the length of a run.
+What comes back later than that is written again."""
 
 _LEVELS = 4  # how deep a payload is looked into: choices[0].message.content
 STYLES: dict[str, tuple[str, str, bool]] = {
@@ -71,6 +76,14 @@ def _may_hold_floats(data: bytes) -> bool:
     return b"." in data or b"e+" in data or b"e-" in data
 
 
+def drop_oldest(held: dict[bytes, Any]) -> None:
+    """Where more than ``CONTENTS`` are held a quarter of them goes, so that it is seldom done."""
+    if len(held) <= CONTENTS:
+        return
+    for known in list(islice(held, len(held) // 4)):
+        del held[known]
+
+
 class Echoes:
     """Where the contents of a run first stood: whole payloads, and parts of payloads."""
 
@@ -96,6 +109,10 @@ class Echoes:
     def done(self) -> None:
         """The current payload is written: its parts may go, and others may come where they were."""
         self._seen.clear()
+        if len(self.whole) > CONTENTS:
+            drop_oldest(self.whole)
+        if len(self._parts) > CONTENTS:
+            drop_oldest(self._parts)
 
     def forget(self, blobs: set[str]) -> None:
         """Blobs that will not be written after all."""

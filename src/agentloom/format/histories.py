@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from agentloom.format.canonical import Tree
 from agentloom.format.captures import Grown
-from agentloom.format.echoes import content, text_of
+from agentloom.format.echoes import content, drop_oldest, text_of
 
 __all__ = ["Growth", "Histories", "History"]
 
@@ -93,6 +93,7 @@ class Histories:
         """The list of ``growth`` is in ``blob`` now (perhaps it was already)."""
         for link in growth.digests[1:]:  # the first is that of nothing, or of what it extends
             self._prefixes.setdefault(link, blob)
+        drop_oldest(self._prefixes)
         latest = self._latest[series, growth.field]
         # A list that adds nothing is better read from where it was first written.
         source = blob if growth.added else growth.base
