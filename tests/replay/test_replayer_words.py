@@ -21,11 +21,14 @@ from agentloom.replay import replayer
 from agentloom.replay.cause import Cause, CodeFacts
 from agentloom.replay.code import ModuleSource
 from agentloom.replay.fields import Comparison, Difference, compare
+from agentloom.replay.leaks import past_the_guard
 from agentloom.replay.recording import Recording, facts_of
 from agentloom.replay.refusal import Refusing, environment_finding
 from agentloom.replay.replayer import (
+    _as_kept,
     _cause,
     _classified,
+    _fits,
     _gap_notes,
     _harmless,
     _leading,
@@ -552,3 +555,58 @@ def test_the_code_that_is_compared_is_that_of_the_recorded_modules() -> None:
 def facts_of_now(function: AgentFunction) -> Mapping[str, ModuleSource]:
     code: Any = code_identity(function)
     return facts_of(code, None).modules
+
+
+# -- sources with secrets in them -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed", "fits"),
+    [
+        ("KEY = 'abc'\n", ["KEY = '", "'\n"], True),
+        ("KEY = ''\n", ["KEY = '", "'\n"], True),
+        ("KEY = 'abc'\nB = 1\n", ["KEY = '", "'\n"], False),
+        ("OTHER = 'abc'\n", ["KEY = '", "'\n"], False),
+        ("KEY = 'abc", ["KEY = '", "'\n"], False),
+        ("a1b2c", ["a", "b", "c"], True),
+        ("a1c2b", ["a", "b", "c"], False),
+        ("a1,2,", ["a", ",", ","], True),
+        ("a1,", ["a", ",", ","], False),
+        ("a,b", ["a,", ",b"], False),
+        ("abc", ["abc"], False),
+        ("a" + "x" * 20_000 + "b", ["a", "b"], True),
+        ("a" + "x" * 20_001 + "b", ["a", "b"], False),
+        ("a" + "x" * 20_000 + "b" + "x" * 20_000 + "c", ["a", "b", "c"], True),
+        ("a" + "x" * 20_001 + "b1c", ["a", "b", "c"], False),
+    ],
+)
+def test_a_source_is_the_same_but_for_its_secrets(text: str, fixed: list[str], fits: bool) -> None:
+    assert _fits(text, fixed) is fits
+
+
+def test_a_source_with_secrets_is_compared_as_it_is_kept() -> None:
+    def kept(recorded: str, now: str) -> ModuleSource:
+        return _as_kept(ModuleSource(recorded, "then.py"), ModuleSource(now, "now.py"))
+
+    one, two = placeholder(3), placeholder(7)
+    recorded = f"A = '{one}'\nB = '{two}'\nC = 1\n"
+    assert kept("C = 1\n", "C = 2\n") == ModuleSource("C = 2\n", "now.py")
+    assert kept(recorded, recorded) == ModuleSource(recorded, "now.py")
+    assert kept(recorded, "A = 'x'\nB = 'y'\nC = 1\n") == ModuleSource(recorded, "then.py")
+    key = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 3
+    changed_now = kept(recorded, f"A = '{key}'\nB = '{key}x'\nC = 2\n")
+    assert changed_now == ModuleSource(f"A = '{one}'\nB = '{two}'\nC = 2\n", "now.py")
+    third = kept(f"A = '{one}'\nC = 1\n", f"A = '{key}'\nB = '{key}x'\nC = 2\n")
+    assert third == ModuleSource(f"A = '{one}'\nB = '{placeholder(2)}'\nC = 2\n", "now.py")
+
+
+def test_a_leak_of_a_guarded_run_came_past_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {}
+    for guard in ("off", "warn"):
+        monkeypatch.setattr(Recording, "guard", guard)
+        cause = _caused(changed(Difference("args.n", "changed", *UUIDS)))
+        assert cause is not None
+        assert cause.leak is not None
+        told[guard] = cause.leak
+    assert told["warn"].likely == past_the_guard(told["off"]).likely != told["off"].likely
+    assert told["warn"].fix.endswith("if it does not matter")

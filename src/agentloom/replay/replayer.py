@@ -192,15 +192,15 @@ def _as_kept(recorded: ModuleSource, now: ModuleSource) -> ModuleSource:
 
 def _fits(text: str, fixed: list[str]) -> bool:
     """Whether ``text`` is the parts ``fixed`` in order, with something of one line between them, or a block of keys."""
-    if not text.startswith(fixed[0]):
+    at, end = len(fixed[0]), len(text) - len(fixed[-1])
+    if len(fixed) < 2 or not (text.startswith(fixed[0]) and text.endswith(fixed[-1])):
         return False
-    at = len(fixed[0])
-    for part in fixed[1:]:
-        found = len(text) - len(part) if part is fixed[-1] and text.endswith(part) else text.find(part, at)
-        if found < at or found - at > _SECRET_CHARS:
+    for part in fixed[1:-1]:
+        found = text.find(part, at)
+        if found < 0 or found - at > _SECRET_CHARS:
             return False
         at = found + len(part)
-    return at == len(text)
+    return 0 <= end - at <= _SECRET_CHARS
 
 
 def _read(root: str, file: str) -> ModuleSource | None:
@@ -274,7 +274,8 @@ def _marks(tree: Tree) -> list[int]:
 def _classified(
     finding: Finding, cause: Cause | None, secrets: Mapping[int, Secret] | None = None
 ) -> Finding:
-    """``changed`` becomes ``redacted`` where the value comes from a placeholder, ``leak`` where code and packages agree."""
+    """``changed`` becomes ``redacted`` where the value comes from a placeholder, ``leak`` where code and packages are
+    as they were."""
     if finding.comparison is None or not finding.comparison.items or finding.reason not in _COMPARED:
         return finding
     items = finding.comparison.items
