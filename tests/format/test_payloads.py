@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Any
 
 import pytest
 
@@ -399,3 +400,75 @@ def test_what_two_payloads_refer_to_is_filled_in_once_and_shared() -> None:
     }
     assert tree["a"] is tree["b"][0]  # type: ignore[index, call-overload]
     assert journal.tree(middle) == tree["a"]  # type: ignore[index, call-overload]
+
+
+def weight_of(text: bytes) -> int:
+    return len(text) + 48 * (text.count(b"[") + text.count(b"{"))
+
+
+FIRST: Tree = [[], "abc", {"k": [1]}]
+FIELD: Tree = {"m": [1, [2]], "o": "x"}
+FIRST_WEIGHT = weight_of(b'[[],"abc",{"k":[1]}]')
+FIELD_WEIGHT = weight_of(b'{"m":[1,[2]],"o":"x"}')
+TEXT = b"h\xc3\xa9llo"
+HEAVY: dict[str, tuple[Any, int | None]] = {
+    # name: a payload, what it weighs beside its own text; None: what is checked before its text is made
+    "items": ([{"$ref": "FIRST"}, {"$ref": "FIRST"}, 5], 2 * FIRST_WEIGHT),
+    "fields": ({"m": [{"$ref": "FIRST"}], "n": 1, "q": {"$ref": "FIRST"}}, 2 * FIRST_WEIGHT),
+    "deep": ({"a": {"b": [{"c": {"$ref": "FIRST"}}]}}, FIRST_WEIGHT),
+    "alone": ({"$ref": "FIRST"}, FIRST_WEIGHT),
+    "a list that extends": ({"$list": ["FIRST", 3, [{"$ref": "FIRST"}, 7]]}, 2 * FIRST_WEIGHT),
+    "a part": ([{"$part": [{"$ref": "FIRST"}, 2, "k"]}], weight_of(b"[1]")),
+    "json": ([{"$json": [{"$ref": "FIRST"}, "spaced"]}], None),
+    "text": ([{"$text": [{"$ref": "BYTES"}] * 3}], 3 * len(TEXT)),
+    "bytes": ([{"$bytes": [{"$ref": "BYTES"}] * 3}], 3 * len(TEXT) * 4 // 3),
+    "a bytes blob": ([{"$ref": "BYTES"}], 8),
+    "a leaf": ("$", 0),
+}
+
+
+@pytest.mark.parametrize("name", [*HEAVY, "a field that extends"])
+def test_what_a_payload_weighs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the byte: in a file that may hold so much it is read, and in one that may hold a byte less it is not."""
+    made = Maker("weights").start()
+    first, field, binary = raw(made, FIRST), raw(made, FIELD), made.blobs.put_bytes(TEXT)
+    more = {"m": {"$list": [field, 2, [{"$ref": first}, 8]]}, "n": 1, "q": [{"$ref": first}]}
+    tree, beside = HEAVY.get(name, (more, 0))
+    blob = raw(made, json.loads(json.dumps(tree).replace("FIRST", first).replace("BYTES", binary)))
+    data = made.entry("note", val=blob).end().data
+    own = weight_of(Journal.parse(data).data(blob))
+    size = 2 * FIRST_WEIGHT if beside is None else own + beside
+    if name == "a field that extends":
+        size = 2 * own + FIELD_WEIGHT + 2 * FIRST_WEIGHT  # its text counts for the field and for the whole
+    monkeypatch.setattr(payloads, "UNFOLDED_RATIO", 0)
+    for free in (size, size - 1):
+        monkeypatch.setattr(payloads, "UNFOLDED_FREE", free)
+        assert _unfolds_to(data, blob, free) == (free == size)
+
+
+def _unfolds_to(data: bytes, blob: str, most: int) -> bool:
+    try:
+        Journal.parse(data).tree(blob)
+    except FormatError as error:
+        assert error.code == "limit.expanded"  # noqa: PT017 - either is right, each at its size
+        assert f"unfolds to over {most} bytes" in str(error)  # noqa: PT017
+        return False
+    return True
+
+
+def test_lists_are_kept_while_they_are_next_to_each_other() -> None:
+    """A history is read next to the one it extends; what was read long ago is put together again, as it was."""
+    made = Maker("kept").start()
+    items: list[Tree] = [0]
+    blobs = [raw(made, {"m": list(items)})]
+    for number in range(1, 80):
+        blobs.append(raw(made, {"m": {"$list": [blobs[-1], number, [number]]}}))
+    journal = Journal.parse(made.entry("note", val=blobs[-1]).end().data)
+    for order in (range(80), reversed(range(80)), (5, 79, 5, 40)):
+        for number in order:
+            assert journal.tree(blobs[number]) == {"m": list(range(number + 1))}
+            assert len(journal._lists) <= 32
+    assert list(journal._lists)[-1] == (blobs[40], "m")
+    shorter = raw(made, {"m": {"$list": [blobs[10], 4, ["x"]]}})
+    cut = Journal.parse(made.entry("note", val=shorter).data)
+    assert cut.tree(shorter) == {"m": [0, 1, 2, 3, "x"]}
