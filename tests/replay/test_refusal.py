@@ -23,7 +23,7 @@ READ = min(READS)
 def test_an_effect_of_plain_code_is_refused_and_named(program: Any, tmp_path: Any) -> None:
     target = tmp_path / "written.txt"
     write = f"    import pathlib\n    pathlib.Path({str(target)!r}).write_text('x')\n    refund(40)"
-    source = SYNC.replace("    refund(40)", write)
+    source = SYNC.replace("    refund(40)", write).replace("@agent\n", '@agent(guard="off")\n')
     trace = program.record(source, "q")
     target.unlink()
     report = program.replay(trace)

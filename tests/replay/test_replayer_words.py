@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -610,3 +610,52 @@ def test_a_leak_of_a_guarded_run_came_past_the_guard(monkeypatch: pytest.MonkeyP
         told[guard] = cause.leak
     assert told["warn"].likely == past_the_guard(told["off"]).likely != told["off"].likely
     assert told["warn"].fix.endswith("if it does not matter")
+
+
+@pytest.mark.parametrize("cls", ["changed", "output", "missing"])
+def test_a_value_that_comes_from_a_placeholder_is_told_as_that(
+    cls: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def derivation(items: Any, secrets: Any) -> str | None:
+        asked.append((items, secrets))
+        return "its length"
+
+    monkeypatch.setattr(replayer, "derivation", derivation)
+    secrets: Any = {1: "secret"}
+    finding = changed(NUMBER, reason="value", cls=cls)
+    found = _classified(finding, Cause("code"), secrets)
+    assert (found.cls, found.reason) == ("redacted", "value")
+    assert found.message == (
+        "A value that was redacted when recorded was sliced, measured or hashed by the code: its length."
+    )
+    assert asked == [((NUMBER,), secrets)]
+    assert _classified(finding, Cause("code"), {}) == finding
+    assert _classified(replace(finding, reason="timer"), Cause("code"), secrets).cls == cls
+    assert len(asked) == 1
+
+
+def test_the_secrets_of_the_trace_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def classified(finding: Finding, cause: Cause | None, secrets: Any) -> Finding:
+        given.append(secrets)
+        return finding
+
+    monkeypatch.setattr(replayer, "_classified", classified)
+    source, session = replaying(record(lambda bench: answered(bench, "a")))
+    monkeypatch.setattr(Recording, "secrets", lambda self: {1: "secret"})
+    with pytest.raises(Diverged):
+        source.inline(find(session, "x"), lambda: None)
+    conclude(source, CodeFacts())
+    assert given == [{1: "secret"}]
+
+
+def test_a_changed_profile_is_named_by_the_one_that_it_changes() -> None:
+    recording = record(_asked)
+    recording.calls[2].profile = "http/1+12345678"
+    finding = changed(NUMBER)
+    object.__setattr__(finding, "call", CallRef("root/probe#3", "x", "y"))
+    words = 'profile("http/1", noted=["json.id"])'
+    assert _way_to_note(ReplaySource(recording), finding, Cause("leak", leak_path="json.id")) == words
