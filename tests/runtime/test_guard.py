@@ -44,12 +44,11 @@ def test_reading_takes_a_microsecond_and_a_delivery_brings_the_clock_forward() -
     assert guard.glance(run) == guard.glance(run) == 52_000
 
 
-def test_a_thread_that_is_not_the_runs_takes_no_time_of_it() -> None:
-    guard = Guard("virtual", bytes(32))
-    here = threading.get_ident()
-    assert guard.elapsed(session(guard, thread=here + 1)) == 1_000
-    assert guard.elapsed(session(guard, thread=here)) == 1_000
-    assert guard.elapsed(session(guard, thread=here)) == 2_000
+@pytest.mark.parametrize(("off", "acts"), [(0, True), (1, False)])
+def test_the_guard_acts_in_the_thread_of_the_run_alone(off: int, acts: bool) -> None:
+    run = session(Guard("virtual", bytes(32)), thread=threading.get_ident() + off)
+    with entered(Scope(run, PATH)):
+        assert (acting() is run) == acts
 
 
 def test_bytes_follow_from_entropy_path_and_count() -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-import threading
 from collections.abc import Mapping
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agentloom.errors import ValueRefused
@@ -141,13 +141,12 @@ class Guard:
 
     def elapsed(self, session: Session) -> int:
         """Read the run's clock: nanoseconds since its start. Each reading takes a microsecond of it; a delivery brings
-        it to where that stands in the recording. In a thread that is not the run's it only looks."""
+        it to where that stands in the recording."""
         shown = self._shown + _TICK
         vt = session.engine.vt
         if vt > shown:  # noqa: PLR1730 - quicker than max()
             shown = vt
-        if session.engine.thread in (None, threading.get_ident()):
-            self._shown = shown
+        self._shown = shown
         return shown
 
     def glance(self, session: Session) -> int:
@@ -183,7 +182,8 @@ OFF = Guard()
 
 def acting(scope: Scope | None = None) -> Session | None:
     """The session whose guard makes values virtual for the running code, or None: outside a run, under ``off``, after
-    the run, and while modules are being loaded."""
+    the run, while modules are being loaded, and in a thread that carries the run's context but has no place in its
+    order: what it took of the run's values would move those that the run itself sees."""
     found = here() if scope is None else scope
     if found is None:
         return None
@@ -191,4 +191,5 @@ def acting(scope: Scope | None = None) -> Session | None:
     guard = session.guard
     if guard.policy == "off" or guard.suspended or session.over:
         return None
-    return session
+    thread = session.engine.thread
+    return session if thread is None or thread == get_ident() else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, ModuleType
@@ -135,7 +134,7 @@ def _mktime(_: object, fields: Any, /) -> float:
 
 def _sleep(_: object, seconds: Any, /) -> None:
     session = acting()
-    if session is None or session.engine.thread not in (None, threading.get_ident()):
+    if session is None:
         _REAL["sleep"](seconds)
         return
     number = hasattr(type(seconds), "__float__") or hasattr(type(seconds), "__index__")
