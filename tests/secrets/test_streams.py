@@ -67,7 +67,9 @@ def test_a_secret_split_over_chunks_is_not_written(shape: str, talk: int) -> Non
             set_backend(before)
         assert SEEN == [f"here: {secret} done"]
         wanted = core(shape, secret).encode()
-        found = unfolded(trace._data) if len(pieces) == 3 else [trace._data, trace._data.replace(b"\\n", b"\n")]
+        found = (
+            unfolded(trace._data) if len(pieces) == 3 else [trace._data, trace._data.replace(b"\\n", b"\n")]
+        )
         assert not any(wanted in data for data in found), pieces
         report = trace.replay()
         assert report.verdict == "identical", report

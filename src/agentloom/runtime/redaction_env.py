@@ -23,6 +23,7 @@ LEAST = 8
 
 _NAMED = "AGENTLOOM_SECRET_ENV"
 _WORD = re.compile(r"[A-Za-z_.-]{1,15}|[0-9]{1,9}|[0-9.,:-]{1,15}")
+_PLAIN_WORD = re.compile(r"[A-Za-z]{1,15}|[0-9]{1,8}")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://", re.IGNORECASE)
 _PASSWORD = re.compile(r"://[^/\s:@]{0,200}:([^/\s@]{1,400})@")
 
@@ -74,13 +75,12 @@ def _secret_texts(name: str, value: str, *, chosen: bool) -> list[str]:
     return found
 
 
-def too_common(value: str) -> bool:
-    """Whether a value is too short or too common a word to be looked for in every text."""
-    return (
-        len(value) < LEAST
-        or is_open_value(value.encode("utf-8", "surrogateescape"))
-        or _WORD.fullmatch(value) is not None
-    )
+def too_common(value: str, *, chosen: bool = False) -> bool:
+    """Whether a value is too short or too common a word to be looked for in every text. ``chosen``: a user says that it is
+    secret, and only what would be found everywhere is."""
+    if len(value) < LEAST or is_open_value(value.encode("utf-8", "surrogateescape")):
+        return True
+    return (_PLAIN_WORD if chosen else _WORD).fullmatch(value) is not None
 
 
 def _is_place(value: str) -> bool:

@@ -86,6 +86,13 @@ class _Near:
     length: int
 
 
+# What is looked for in base64, hexadecimal and UTF-16 without having been met: beginnings that are long enough to tell there.
+_STARTS = tuple(
+    b"sk-proj- sk-ant- sk-or-v1- sk-svcacct- AKIA ASIA ghp_ gho_ ghs_ github_pat_ glpat- xoxb- xoxp- AIza gsk_ sk_live_ rk_live_"
+    b" eyJhbGci eyJ0eXAi eyJraWQi -----BEGIN".split()
+)
+
+
 @functools.lru_cache(maxsize=1)
 def _fixed() -> tuple[tuple[bytes, Any], ...]:
     """The patterns that are the same in every run, and what each means."""
@@ -96,21 +103,9 @@ def _fixed() -> tuple[tuple[bytes, Any], ...]:
     for context in CONTEXTS:
         for start, length in context.starts:
             found.setdefault(start, []).append(_Near(context, length))
-    for start in (
-        b"sk-",
-        b"AKIA",
-        b"ASIA",
-        b"ghp_",
-        b"github_pat_",
-        b"glpat-",
-        b"xoxb-",
-        b"AIza",
-        b"hf_",
-        b"eyJ",
-        b"-----BEGIN",
-    ):
-        for coded in _cores(start + b"\x00" if len(start) < 4 else start, least=4):
-            found.setdefault(coded[0], _Coded(coded[1]))
+    for start in _STARTS:
+        for coded, more in _cores(start, least=4):
+            found.setdefault(coded, _Coded(more))
         found.setdefault(start.hex().encode(), _CODED)
         found.setdefault(b"\x00".join(bytes([byte]) for byte in start), _CODED)
     found.setdefault(b"c2st", _Coded(0))

@@ -109,7 +109,7 @@ def secrets(
     known: dict[bytes, Known] = {}
     for value in values:
         text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
-        if too_common(text):
+        if too_common(text, chosen=True):
             raise ValueRefused(
                 "secrets(values=)",
                 type(value).__name__,
