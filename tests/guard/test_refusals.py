@@ -309,3 +309,26 @@ def test_a_library_may_read_its_files_and_what_it_writes_is_listed(
     report = program.replay(agent)
     assert report.verdict == "diverged"
     assert "writes lib.txt" in str(report)
+
+
+def test_a_store_of_ones_own_is_no_part_of_the_run(program: Program) -> None:
+    """It writes while the agent waits, and may be written by whoever wrote the agent."""
+    text = """
+    from agentloom.store import MemoryStore
+    class Appender:
+        def __init__(self, inner): self.inner, self.cut = inner, 0
+        def append(self, data):
+            with open("journal.bin", "ab") as file: file.write(data)
+            self.inner.append(data)
+        def close(self): self.inner.close()
+    class OwnStore(MemoryStore):
+        def create(self, run): return Appender(super().create(run))
+    store = OwnStore()
+    @agent(guard="strict")
+    def main(): return act(1)
+    """
+    agent = program.load(text)
+    assert program.module is not None
+    trace = agent.run(store=program.module.store)
+    assert trace.unrecorded == []
+    assert (program.folder / "journal.bin").read_bytes() == program.module.store.read(trace.run_id)

@@ -458,6 +458,11 @@ class Engine:
             )
 
     @property
+    def writing(self) -> bool:
+        """Whether an entry is being written: what a store does meanwhile is not the agent's doing."""
+        return self._torn
+
+    @property
     def diverged(self) -> bool:
         """Whether a replay has diverged."""
         return isinstance(self.failure, Diverged)

@@ -69,7 +69,7 @@ def of_session(
     kind, what = found
     effects = session.effects
     policy = session.guard.policy
-    if effects is None or (policy == "off" and kind in _STRICT_ONLY):
+    if effects is None or session.engine.writing or (policy == "off" and kind in _STRICT_ONLY):
         return
     own, direct = find_own(frame, session.engine.places, kind)
     if (kind in _DIRECT and not direct) or (own is None and not everything):
