@@ -531,7 +531,14 @@ def test_what_was_noticed_before_the_run_is_in_the_report(
     assert report.notes[0].endswith(" modules")
 
 
-def test_the_code_that_is_compared_is_that_of_the_recorded_modules() -> None:
+def test_the_code_that_is_compared_is_that_of_the_recorded_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def reads(root: str, file: str) -> ModuleSource | None:
+        read.append(file)
+        return _read(root, file)
+
+    monkeypatch.setattr(replayer, "_read", reads)
     function = AgentFunction.of(doubles)
     here = function.module
     recording = record(lambda bench: None)
@@ -549,6 +556,7 @@ def test_the_code_that_is_compared_is_that_of_the_recorded_modules() -> None:
     now = facts_of_now(function)[here]
     there = ModuleSource(beside.read_text(encoding="utf-8"), place)
     assert dict(facts.modules) == {"beside": there, here: now, "by.place": now}
+    assert read == [place, "gone.py"]
     assert facts.interpreter["implementation"]
 
 
