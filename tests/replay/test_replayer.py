@@ -52,7 +52,7 @@ def test_a_failing_agent_replays_as_failing(program: Any) -> None:
 
 def test_a_value_that_leaked_is_named(program: Any) -> None:
     source = SYNC.replace("    refund(40)", "    import uuid as u\n    refund(str(u.uuid4()))")
-    trace = program.record(source, "q")
+    trace = program.record(source, "q", guard="off")
     report = program.replay(trace)
     check(report, "diverged", "leak", "request")
     text = str(report)
