@@ -542,7 +542,7 @@ def test_the_code_that_is_compared_is_that_of_the_recorded_modules(monkeypatch: 
     function = AgentFunction.of(doubles)
     here = function.module
     recording = record(lambda bench: None)
-    beside = Path(__file__).with_name("conftest.py")
+    beside = Path(__file__).parents[2] / "pyproject.toml"
     place = os.path.relpath(beside, function.root)
     recording._facts = CodeFacts(
         {

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from agentloom.errors import Diverged, StoreFailed, UnrecordedEffect
 from agentloom.format.blobs import Suspect
 from agentloom.format.digests import request_key
-from agentloom.format.values import Tree
+from agentloom.format.values import Tree, encode
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Kept
 from agentloom.runtime.changes import profile, use_profiles
 from tests.runtime.fakes import Bench
@@ -211,3 +213,46 @@ def test_a_state_is_written_and_compared_without_its_secrets_and_given_whole(ben
         bytes(32), "state/1", {"type": "state", "name": "route", "fields": fields}
     )
     bench.engine.deliver(Arrival("timer"))
+
+
+# -- what a guard stopped, and what is in no entry of its own ---------------------------------------------------------
+
+
+def test_a_run_that_its_guard_stopped_ends_failed_with_that(bench: Bench) -> None:
+    stopped = UnrecordedEffect("agent code may not write")
+    bench.engine.failure = stopped
+    for _ in range(2):
+        with pytest.raises(UnrecordedEffect) as caught:
+            bench.engine.judge()
+        assert caught.value is stopped
+        assert bench.engine.failure is stopped
+        assert bench.kinds == ["start", "end"]
+    assert bench.last()["status"] == "failed"
+    assert bench.payload("err") == encode(stopped)
+
+
+def test_a_verdict_on_how_such_a_run_ends_goes_before_it(bench: Bench) -> None:
+    bench.engine.failure = UnrecordedEffect("agent code may not write")
+    bench.source.raises = verdict = Diverged("it ended otherwise")
+    with pytest.raises(Diverged):
+        bench.engine.judge()
+    assert bench.engine.failure is verdict
+
+
+def test_any_other_failure_is_raised_as_it_is(bench: Bench) -> None:
+    bench.engine.judge()
+    bench.engine.failure = StoreFailed("the disk is full")
+    with pytest.raises(StoreFailed):
+        bench.engine.judge()
+    assert bench.kinds == ["start"]
+
+
+def test_what_is_in_no_entry_of_its_own_is_written_before_the_end(bench: Bench) -> None:
+    marks: list[tuple[str, object, str | None]] = [("gap", {"x": 1}, "effect"), ("note", "seen", None)]
+    told: Any = SimpleNamespace(marks=lambda: iter(marks))
+    bench.engine.unrecorded = told
+    bench.engine.finish("completed", 1)
+    assert bench.kinds == ["start", "gap", "note", "end"]
+    gap, note, _ = bench.tape.journal.entries[1:]
+    assert (gap["why"], bench.tape.journal.tree(str(gap["val"]))) == ("effect", {"x": 1})
+    assert ("why" in note, bench.tape.journal.tree(str(note["val"]))) == (False, "seen")
