@@ -289,6 +289,7 @@ def test_a_payload_may_weigh_so_much_beside_what_the_file_holds(
     written = len(b'{"some":"data"}') + len(b"12")
     writing.put({"some": "data"})
     writing.put(12)
+    assert writing.writer._size == written
     refused = 0
     for count in range(39, 0, -1):
         tree: Any = {"a": [[]] * count}
@@ -305,6 +306,7 @@ def test_a_payload_may_weigh_so_much_beside_what_the_file_holds(
             assert (caught.value.path, caught.value.type_name) == ("value", "value")
             assert f"it weighs {weight} bytes" in str(caught.value)
             assert f"(over {most})" in str(caught.value)
+            assert (caught.value.hint or "").startswith("give out less at once")
     assert 0 < refused < 39
 
 
@@ -365,12 +367,14 @@ def test_a_list_over_a_part_is_kept_in_pieces(writing: Writing) -> None:
     over = [*LONG[:19], "y" * 97]
     assert writing.put(over) == [over, {"$ref": "@2"}, "@3"]
     assert writing.put(LONG) == [*pieces(4, LONG), {"$ref": "@6"}, "@7"]
-    assert writing.put({"m": LONG[1:]})[:-2] == pieces(8, LONG[1:])
-    assert writing.put([LONG[1:], 1]) == [[{"$ref": "@10"}, 1], "@12"]
+    assert writing.put({"m": LONG[1:]}) == [*pieces(8, LONG[1:]), {"m": {"$ref": "@10"}}, "@11"]
+    wide = {f"key{number:02}": "v" * 90 for number in range(30)}
+    assert writing.put({"w": wide}) == [wide, {"w": {"$ref": "@12"}}, "@13"]
+    assert writing.put([LONG[1:], 1]) == [[{"$ref": "@10"}, 1], "@14"]
     assert writing.put([*LONG, "more"]) == [
         {"$list": ["@5", 42, [*LONG[42:], "more"]]},
-        {"$ref": "@13"},
-        "@14",
+        {"$ref": "@15"},
+        "@16",
     ]
 
 
