@@ -234,9 +234,11 @@ def test_a_run_that_its_guard_stopped_ends_failed_with_that(bench: Bench) -> Non
 def test_a_verdict_on_how_such_a_run_ends_goes_before_it(bench: Bench) -> None:
     bench.engine.failure = UnrecordedEffect("agent code may not write")
     bench.source.raises = verdict = Diverged("it ended otherwise")
-    with pytest.raises(Diverged):
+    with pytest.raises(Diverged) as caught:
         bench.engine.judge()
-    assert bench.engine.failure is verdict
+    assert caught.value is verdict
+    kept: object = bench.engine.failure
+    assert kept is verdict
 
 
 def test_any_other_failure_is_raised_as_it_is(bench: Bench) -> None:
