@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
+import textwrap
 import time
 import typing
 
@@ -52,6 +55,22 @@ def test_a_clock_that_was_put_back_is_replaced_again() -> None:
         assert time.monotonic is foreign
     finally:
         time.monotonic = stands
+
+
+def test_who_has_another_clock_at_the_first_run_keeps_it() -> None:
+    code = """
+        import time
+        real = time.time
+        from agentloom import agent
+        @agent
+        def shown(): return time.time()
+        time.time = lambda: 7.0
+        assert shown.run(store=":memory:").output == 7.0
+        time.time = real
+        trace = shown.run(store=":memory:")
+        assert trace.output > 10**9 and trace.replay().verdict == "identical" and time.time() > 10**9
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
 
 
 @agent(guard="virtual")

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from types import MappingProxyType, ModuleType
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any, cast
 
 from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, stand_in
+from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.host import perform_sleep_sync, sleep_spec
 from agentloom.runtime.scope import here
 from agentloom.runtime.session import Session
 
 __all__ = ["REAL_TIME", "holds", "install", "wall"]
 
-_FUNCTIONS = (
-    "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
-    "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "sleep", "gmtime",
-    "localtime", "ctime", "asctime", "strftime", "mktime",
-)  # fmt: skip
-_REAL: Mapping[str, Any] = MappingProxyType(
-    {name: getattr(time, name) for name in _FUNCTIONS if hasattr(time, name)}
-)
+_REAL = REAL_CLOCKS
 
 REAL_TIME = ModuleType("time", time.__doc__)
 """The module as it was: for code that waits in real time."""
-REAL_TIME.__dict__.update(vars(time))
+REAL_TIME.__dict__.update({**vars(time), **REAL_CLOCKS})
 
 _SECOND = 1_000_000_000
 _Read = Callable[[Session], int]
@@ -169,16 +163,17 @@ def install() -> None:
         "sleep": _sleep,
     }
     for name, function in made.items():
-        NAMES.put(time, name, stand_in(time, _REAL[name], function), _REAL[name])
-        _standing[name] = getattr(time, name)
+        _standing[name] = stand_in(time, _REAL[name], function)
+        NAMES.note(_REAL[name], _standing[name])
+    holds()
 
 
 _standing: dict[str, Any] = {}
 
 
 def holds() -> None:
-    """Put back what somebody has taken out: a test that had replaced a clock before the guard was installed, and then
-    restored what it knew. What somebody else has put there stays."""
+    """Put in place what is not: somebody had another clock there when the guard was installed, or has restored the one
+    that he knew. What somebody else has there now stays."""
     for name, function in _standing.items():
         if getattr(time, name) is _REAL[name]:
             setattr(time, name, function)

@@ -5,14 +5,25 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, cast
 
 from agentloom.format.values import Tree
 from agentloom.runtime.guard import ENTROPY_BYTES, OFF, Guard, GuardPolicy, policy_facts
 
-__all__ = ["guard_for_recording", "guard_for_replay"]
+__all__ = ["REAL_CLOCKS", "guard_for_recording", "guard_for_replay"]
 
 _urandom, _time_ns, _monotonic_ns = os.urandom, time.time_ns, time.monotonic_ns
+
+_CLOCKS = (
+    "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+    "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "sleep", "gmtime",
+    "localtime", "ctime", "asctime", "strftime", "mktime",
+)  # fmt: skip
+REAL_CLOCKS: Mapping[str, Any] = MappingProxyType(
+    {name: getattr(time, name) for name in _CLOCKS if hasattr(time, name)}
+)
+"""The functions of ``time`` as they were when agentloom was imported, before anybody had put others there."""
 
 
 def guard_for_recording(policy: GuardPolicy) -> Guard:
