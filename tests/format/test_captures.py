@@ -197,7 +197,12 @@ class Colour(enum.Enum):
     RED = 1
 
 
+class Level(str, enum.Enum):  # noqa: UP042 - this is the old way that much code has
+    LOW = "low"
+
+
 USERS = Types()
+USERS.register(Level)
 USERS.register(Colour)
 
 
@@ -244,7 +249,7 @@ def test_names_that_json_does_not_have_make_no_histories() -> None:
 
 def test_lists_with_values_of_their_own_types_are_no_histories() -> None:
     captures = Captures(USERS)
-    for value in ([(1,)], [Colour.RED], [{"$a": 1}], [float("inf")], [{"deep": [b"x"]}]):
+    for value in ([(1,)], [Colour.RED], [Level.LOW], [{"$a": 1}], [float("inf")], [{"deep": [b"x"]}]):
         fields = {"messages": [{"a": 1}, *value]}
         assert captures.capture(fields, "s") == (encode(fields, USERS), {})
     first, second = (captures.capture({"m": items}, "s")[1].get("m") for items in ([1, 2], [1, 2, 3]))

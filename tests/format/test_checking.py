@@ -164,7 +164,7 @@ def test_after_an_erasure_only_the_order_within_a_place_is_left_to_check() -> No
 
 def test_what_stands_before_an_erased_owner_stays_in_its_place() -> None:
     """Its first owner is gone; another names it much later."""
-    made = Maker("owner").start()
+    made = Maker("owner").start().entry("note")
     text = "x" * 2000
     owner = made.put({"text": text})
     made.entry("note", val=owner).entry("note").entry("note", val=made.put({"again": text, "more": 1}))
@@ -192,3 +192,12 @@ def test_a_blob_that_nothing_names_hides_no_other_fault() -> None:
     first, second = blobs[-3:-1]  # the last one is that of the end entry
     parts[first], parts[second] = parts[second], parts[first]
     assert check(b"".join(line + b"\n" for line in parts)).code == "blob.order"
+
+
+def test_what_an_entry_names_again_hides_nothing_that_it_names() -> None:
+    made = Maker("again").start()
+    old: Any = made.put("old")
+    made.entry("note", val=old)
+    made.entry("note", x=[made.put("new"), old]).end()
+    verdict = check(made.data)
+    assert (verdict.ok, verdict.unreferenced) == (True, [])

@@ -63,9 +63,7 @@ def check(data: bytes, *, head: str | None = None) -> Verdict:
         verdict.unaltered = verdict.consistent and verdict.head_seq is not None
         if verdict.consistent and not verdict.unaltered:
             last = found.entry_lines[-1]
-            fault = Fault(
-                "head.mismatch", *last, "no entry has the head that was kept elsewhere", integrity=True
-            )
+            fault = Fault("head.mismatch", *last, "no entry has the head that was kept elsewhere")
     if fault is not None:
         verdict.code, verdict.line, verdict.offset, verdict.message = (
             fault.code,
@@ -164,9 +162,5 @@ def _first_naming(found: Scan, missing: set[str]) -> Fault:
     for place, entry in zip(found.entry_lines, found.entries, strict=True):
         named = missing.intersection(references(entry))
         if named:
-            return Fault(
-                "blob.missing", *place, f"payload {min(named)[:12]} is not in the file", integrity=True
-            )
-    return Fault(
-        "blob.missing", *found.entry_lines[-1], f"payload {blob[:12]} is not in the file", integrity=True
-    )
+            return Fault("blob.missing", *place, f"payload {min(named)[:12]} is not in the file")
+    return Fault("blob.missing", *found.entry_lines[-1], f"payload {blob[:12]} is not in the file")
