@@ -21,7 +21,7 @@ from agentloom.replay import replayer
 from agentloom.replay.cause import Cause, CodeFacts
 from agentloom.replay.code import ModuleSource
 from agentloom.replay.fields import Comparison, Difference, compare
-from agentloom.replay.leaks import past_the_guard
+from agentloom.replay.leaks import ALL_LEAKS, past_the_guard
 from agentloom.replay.recording import Recording, facts_of
 from agentloom.replay.refusal import Refusing, environment_finding
 from agentloom.replay.replayer import (
@@ -87,7 +87,10 @@ def test_a_change_is_a_leak_where_the_code_is_the_same(finding: Finding, kind: s
     found = _classified(finding, None if kind is None else Cause(kind))
     assert found.cls == cls
     if cls == "redacted":
-        assert found.message.startswith("A value that was redacted when recorded")
+        assert (
+            found.message
+            == "A value that was redacted when recorded was sliced, measured or hashed by the code."
+        )
     else:
         assert found.message == finding.message
 
@@ -248,6 +251,19 @@ def test_what_to_do_next() -> None:
     assert _next(recording, Finding("extra", third, "", reason="effect"), "abcd") == ()
 
 
+def test_all_leaks_of_the_program_are_looked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = record(_asked)
+    shown = ("agentloom show abcd", "the recorded calls")
+    monkeypatch.setattr(replayer, "_target", lambda recording: "a.py:run")
+    assert _next(recording, Finding("leak", None, ""), "abcd") == (
+        ("agentloom check a.py:run", ALL_LEAKS),
+        shown,
+    )
+    assert _next(recording, Finding("changed", None, ""), "abcd") == (shown,)
+    monkeypatch.setattr(replayer, "_target", lambda recording: None)
+    assert _next(recording, Finding("leak", None, ""), "abcd") == (shown,)
+
+
 @pytest.mark.parametrize(
     ("entry", "target"),
     [
@@ -299,6 +315,13 @@ def test_changes_of_code_that_made_no_difference_are_told() -> None:
         "code changed: f1(), f3(); no tool runs on replay, so this is untried",
         "code changed: f0(), f2(), f4(); it makes no difference to this run",
     ]
+    four = "".join(f"def f{n}(): return 1\n" for n in range(4))
+    assert _changes(four, four.replace("return 1", "return 2")) == [
+        "code changed: f0(), f1(), f2() and 1 more; it makes no difference to this run"
+    ]
+    method = "class Box:\n    def f1(self): return 1\n"
+    [told] = _changes(method, method.replace("return 1", "return 2"), "f1")
+    assert told.endswith("no tool runs on replay, so this is untried")
     assert _changes('def f():\n    """A."""\n', 'def f():\n    """B."""\n') == []
 
 
@@ -582,6 +605,8 @@ def facts_of_now(function: AgentFunction) -> Mapping[str, ModuleSource]:
         ("a1,", ["a", ",", ","], False),
         ("a,b", ["a,", ",b"], False),
         ("abc", ["abc"], False),
+        ("ab12c", ["ab", "a", "c"], False),
+        ("b1c", ["", "b", "c"], True),
         ("a" + "x" * 20_000 + "b", ["a", "b"], True),
         ("a" + "x" * 20_001 + "b", ["a", "b"], False),
         ("a" + "x" * 20_000 + "b" + "x" * 20_000 + "c", ["a", "b", "c"], True),
