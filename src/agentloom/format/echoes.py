@@ -47,7 +47,7 @@ def _writer(between: str, after_key: str, ascii_only: bool) -> Callable[[Tree], 
         return encoder.encode
     # What the encoder makes for each text that it writes, made once.
     write = make(None, encoder.default, escape, None, after_key, between, False, False, True)
-    return lambda tree: "".join(write(tree, 0)) if is_container(tree) else encoder.encode(tree)
+    return lambda tree: "".join(write(tree, 0))
 
 
 _identity: Callable[[object], int] = object.__hash__
