@@ -177,6 +177,7 @@ def test_what_capturing_found_out_is_used() -> None:
     first.history = histories.wrote("s", growth, "one")
     same = histories.growth("s", "m", first.items, first)
     assert (same.base, same.keep, same.added, same.size) == ("one", 2, [], growth.size)
+    first.history = histories.wrote("s", same, "again")
     second = captured(["a", 1, {"b": 2}])
     assert second.base is first
     growth = histories.growth("s", "m", second.items, second)

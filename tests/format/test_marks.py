@@ -95,3 +95,11 @@ def test_parts_cover_the_list_one_after_the_other(size: int) -> None:
         assert len(full) == 1 + pieces
     if size == 70_000:
         assert len(full) == 40 // 12 + pieces
+
+
+def test_marks_of_long_texts_and_bytes_tell_what_follows_them_apart() -> None:
+    """The pickler writes these by themselves."""
+    for long in ("x" * 200_000, b"y" * 200_000, ["z" * 100_000, b"w" * 100_000]):
+        marks = {mark([long, 1]), mark([long, 2]), mark([long]), mark([1, long]), mark([2, long])}
+        assert len(marks) == 5
+        assert None not in marks
