@@ -34,8 +34,8 @@ def test_fields_that_hold_credentials(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "token", "max_tokens", "page_token", "sort_key", "key", "secretary", "password_hint", "tokens", "author", "passport",
-        "api_key_env", "x" * 100 + "_password",
+        "token", "max_tokens", "page_token", "sort_key", "key", "secretary", "password_hint", "tokens",
+        "author", "passport", "api_key_env", "x" * 100 + "_password",
     ],
 )  # fmt: skip
 def test_fields_that_do_not(name: str) -> None:

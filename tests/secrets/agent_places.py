@@ -1,5 +1,5 @@
-"""An agent that passes a secret through every place that a payload can be in. The secret comes from outside: it is in the
-file that the environment variable ``SECRET_FILE`` names, which host work alone reads.
+"""An agent that passes a secret through every place that a payload can be in. The secret comes from outside:
+it is in the file that the environment variable ``SECRET_FILE`` names, which host work alone reads.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import base64
 import binascii
 import contextlib
 import gzip
-import re
 import random
+import re
 import string
 import urllib.parse
 import zlib
@@ -43,7 +43,7 @@ def make(shape: str, rng: random.Random) -> str:
 def core(shape: str, secret: str) -> str:
     """What of it must be nowhere: all of it, of an address the password, of a key block a line of it."""
     if shape == "url":
-        return secret.split(":")[2].split("@")[0]
+        return secret.split(":")[2].split("@", maxsplit=1)[0]
     return secret.split("\n")[2] if shape == "pem" else secret
 
 
@@ -75,10 +75,8 @@ def unfolded(data: bytes, depth: int = 3) -> Iterator[bytes]:
         for offset in range(4):
             part = text[offset:]
             part = part[: len(part) - 1] if len(part) % 4 == 1 else part
-            try:
+            with contextlib.suppress(ValueError, binascii.Error):
                 yield from unfolded(base64.b64decode(part + b"=" * (-len(part) % 4)), min(depth - 1, 1))
-            except (ValueError, binascii.Error):
-                pass
     for match in _HEX.finditer(data):
         for offset in (0, 1):
             digits = match[0][offset:]

@@ -1,4 +1,5 @@
-"""No shape of secret is in a store, wherever a run had it, and the run replays without it (Done-when of the redactor)."""
+"""No shape of secret is in a store, wherever a run had it, and the run replays without it (Done-when of the
+redactor)."""
 
 from __future__ import annotations
 

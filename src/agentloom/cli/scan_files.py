@@ -1,11 +1,12 @@
 """Secrets in files, line by line: what old traces hold, where, and never the secret itself.
 
-A file is read in pieces of bounded size, whatever its size. A trace is read by its lines: a finding has the call and the
-path in its payload. Any other file is looked at as it is.
+A file is read in pieces of bounded size, whatever its size. A trace is read by its lines: a finding has the
+call and the path in its payload. Any other file is looked at as it is.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -144,7 +145,7 @@ class _Trace:
         else:
             tree = data
         suspect = self._redactor.suspects(line)
-        chunks = tree if isinstance(tree, list) else None  # pyright: ignore[reportUnknownVariableType]
+        chunks = cast("list[Any]", tree) if isinstance(tree, list) else None  # type: ignore[redundant-cast]
         self._blobs[ident] = _Blob(self._looked(tree) if suspect else [], chunks, list(_parts_of(tree)))
 
     def _looked(self, tree: Any) -> list[tuple[str, Known]]:
@@ -199,7 +200,7 @@ class _Trace:
     def _across(self, parts: list[str]) -> list[tuple[str, Known]]:
         """What lies across the edge of two parts of a long text."""
         found: list[tuple[str, Known]] = []
-        for left, right in zip(parts, parts[1:], strict=False):
+        for left, right in itertools.pairwise(parts):
             tail, head = self._edges.get(left, (b"", b""))[1], self._edges.get(right, (b"", b""))[0]
             for start, end, known in self._redactor.found_in(tail + head):
                 if start < len(tail) < end:
@@ -231,10 +232,10 @@ def _parts_of(tree: Any) -> Iterator[str]:
             for tag in ("$text", "$bytes", "$bytearray"):
                 parts = fields.get(tag)
                 if len(fields) == 1 and isinstance(parts, list):
-                    yield from (str(part["$ref"]) for part in parts if isinstance(part, dict))
+                    yield from (str(part["$ref"]) for part in cast("list[dict[str, Any]]", parts))
             todo += [value for value in fields.values() if isinstance(value, (dict, list))]
         elif isinstance(item, list):
-            todo += [value for value in item if isinstance(value, (dict, list))]
+            todo += [value for value in cast("list[Any]", item) if isinstance(value, (dict, list))]  # type: ignore[redundant-cast]
 
 
 def _shown(path: tuple[object, ...]) -> str:

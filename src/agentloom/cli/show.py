@@ -21,6 +21,7 @@ from agentloom.replay.glance import glance
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.summaries import error_words
 from agentloom.replay.text import show as brief
+from agentloom.runtime.redaction import secrets_line
 
 if TYPE_CHECKING:
     from agentloom.format.values import Tree
@@ -232,6 +233,8 @@ def _header(recording: Recording) -> list[Span]:
         facts.append(tokens(cast("dict[str, Tree]", total)))
     if _guard(recording) == "off":
         facts.append("guard off")
+    if secrets := recording.secrets():
+        facts.append(secrets_line(secrets.values()))
     return [
         ("name", short(recording.run)),
         f"  {recording.agent}{_input(recording)}  ",
@@ -326,6 +329,7 @@ def _run_json(recording: Recording, found: Found) -> dict[str, object]:
         "duration_ns": _span(recording),
         "seed": recording.seed,
         "guard": or_missing(lambda: recording.guard),
+        "secrets": [secret.facts() for secret in recording.secrets().values()],
         "head": recording.journal.head,
         "torn_bytes": recording.journal.torn,
         "tags": or_missing(lambda: recording.payload("tags")),

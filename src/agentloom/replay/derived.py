@@ -22,8 +22,8 @@ _DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "b
 
 
 def derivation(items: Sequence[Difference], secrets: Mapping[int, Secret]) -> str | None:
-    """How the first value that differs comes from a placeholder, in words: ``its first 8 characters``; None where it does
-    not, as far as can be told."""
+    """How the first value that differs comes from a placeholder, in words: ``its first 8 characters``; None
+    where it does not, as far as can be told."""
     for item in items:
         for text in _texts(item.now):
             for number in sorted(secrets):

@@ -66,7 +66,8 @@ class ReplaySource:
         self.redactor: Redactor | None = None
         self._aligned = False
         self.redact: Callable[[], Callable[[Call], bool] | None] = _nobody
-        """Gives what makes of a request what would be written of it, which is asked where it is not what was recorded."""
+        """Gives what makes of a request what would be written of it, which is asked where it is not what was
+        recorded."""
 
     # -- what was found ------------------------------------------------------------------------------------------
 
@@ -167,7 +168,8 @@ class ReplaySource:
         return identity(self.recording, call) == identity_recorded(self.recording, recorded)
 
     def _same_redacted(self, recorded: RecordedCall, call: Call) -> bool:
-        """Whether it is the same one as written: with placeholders for its secrets, numbered as the trace numbers them."""
+        """Whether it is the same one as written: with placeholders for its secrets, numbered as the trace
+        numbers them."""
         redactor, redact, made = self.redactor, self.redact(), call.tree
         if redactor is None or redact is None or not redact(call):
             return False

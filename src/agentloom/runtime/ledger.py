@@ -210,9 +210,11 @@ class TraceLedger:
         for call, items, values in held.values():
             if self._redactor is not None:
                 self._redactor.place = f"call {call.index}"
-                values = self._joined(call).redacted(values, final=call.ended)
+                kept = self._joined(call).redacted(values, final=call.ended)
+            else:
+                kept = values
             self._emit(
-                "chunks", {"call": call.id, "items": items, "val": self._put(values, f"call {call.index}")}
+                "chunks", {"call": call.id, "items": items, "val": self._put(kept, f"call {call.index}")}
             )
 
     def _joined(self, call: Call) -> Joined:

@@ -15,7 +15,7 @@ from agentloom.format.blobs import Suspect
 from agentloom.format.canonical import Tree, canonical
 from agentloom.format.captures import Grown
 from agentloom.format.echoes import text_of
-from agentloom.format.guards import is_map
+from agentloom.format.guards import class_of, is_map
 from agentloom.format.marks import Marks
 from agentloom.format.placeholders import PLACEHOLDER, START, placeholder
 from agentloom.runtime.redaction_env import environment_values
@@ -199,8 +199,8 @@ class Redactor:
         return number
 
     def agree(self, then: Tree, now: Tree) -> bool:
-        """On replay: whether two payloads are equal but for the numbers of secrets, each of which stands for the same one
-        everywhere. From then on this process numbers them as the trace does."""
+        """On replay: whether two payloads are equal but for the numbers of secrets, each of which stands for
+        the same one everywhere. From then on this process numbers them as the trace does."""
         before, after = PLACEHOLDER.split(_text(then)), PLACEHOLDER.split(_text(now))
         if len(before) != len(after) or len(before) == 1 or before[::2] != after[::2]:
             return False
@@ -245,7 +245,7 @@ class Redactor:
             return []
         kinds: list[Known] = []
 
-        def noted(secret: bytes, known: Known) -> bytes:
+        def noted(_secret: bytes, known: Known) -> bytes:
             kinds.append(known)
             return b"\x00"
 
@@ -262,8 +262,9 @@ class Redactor:
         return base64.b64decode(data)
 
     def stream_spans(self, data: bytes, begun: bytes, *, final: bool) -> list[tuple[int, int, bytes]]:
-        """What must be replaced in the text of a stream: start, end, and what stands there. Unless it is ``final``, what
-        may be the beginning of a secret at its end is one. ``begun``: such a beginning, written before."""
+        """What must be replaced in the text of a stream: start, end, and what stands there. Unless it is
+        ``final``, what may be the beginning of a secret at its end is one. ``begun``: such a beginning,
+        written before."""
         number = self._numbers.get(_plain(begun)) if begun else None
         if number is not None:
             self._begun = (begun, number)
@@ -276,24 +277,25 @@ class Redactor:
         return spans
 
     def kept(self, begun: bytes) -> None:
-        """What looked like the beginning of a secret was written as one, and was none. It stays one in this run, so that
-        a replay, which has a placeholder there, makes what is written later."""
+        """What looked like the beginning of a secret was written as one, and was none. It stays one in this
+        run, so that a replay, which has a placeholder there, makes what is written later."""
         if len(begun) >= _SHORT_BYTES and not self._finder.knows(begun):
             self._finder.learn({begun: Known(_BEGINNING)})
 
     def led(self, secret: bytes, lead: bytes) -> None:
-        """The first bytes of a secret were written before it could be told: from now on they stand before its placeholder
-        everywhere, for on replay they do."""
+        """The first bytes of a secret were written before it could be told: from now on they stand before its
+        placeholder everywhere, for on replay they do."""
         number = self._numbers.get(_plain(secret))
         if number is not None and len(lead) <= _LEAD_BYTES:
             self._leads.setdefault(number, lead)
 
     def tree(self, tree: Tree) -> Tree:
-        """A payload with placeholders for its secrets; the very same where there are none. What holds none is shared."""
+        """A payload with placeholders for its secrets; the very same where there are none. What holds none is
+        shared."""
         return cast(Tree, self._tree(tree, None))
 
     def _tree(self, tree: Any, name: str | None) -> Any:
-        kind = type(tree)
+        kind = class_of(tree)
         if kind is str:
             return self._named(tree) if name is not None and self._is_secret(name) else self.text(tree)
         if kind is dict:
@@ -336,11 +338,8 @@ class Redactor:
             new = self._tree(value, key)
             self._path.pop()
             if changed is None and (new is not value or new_key is not key):
-                changed = {}
-                for before in fields:
-                    if before == key:
-                        break
-                    changed[before] = fields[before]
+                names = list(fields)
+                changed = {name: fields[name] for name in names[: names.index(key)]}
             if changed is not None:
                 changed[_free(new_key, changed)] = new
         if changed is not None and len(changed) == 1 and next(iter(changed))[:1] == "$":
@@ -415,11 +414,11 @@ class Redactor:
         return made if changed else pairs
 
     def _error(self, tree: Any, body: dict[str, Any]) -> Any:
-        new = {
-            field: value if field in ("type", "lost") else self._tree(value, None)
-            for field, value in body.items()
-        }
-        same = all(new[field] is value for field, value in body.items())
+        new: dict[str, Any] = {}
+        same = True
+        for field_name, value in body.items():
+            kept = new[field_name] = value if field_name in ("type", "lost") else self._tree(value, None)
+            same = same and kept is value
         return tree if same else {"$error": new}
 
     def _scalar(self, tree: Any, payload: Any) -> Any:
@@ -481,8 +480,8 @@ class Redactor:
 
 
 def secrets_in(journal: Journal) -> dict[int, Secret]:
-    """The secrets that a trace has placeholders for, by number (see ``secrets`` of entries). ``PayloadMissing`` where what
-    says so was erased."""
+    """The secrets that a trace has placeholders for, by number (see ``secrets`` of entries).
+    ``PayloadMissing`` where what says so was erased."""
     found: dict[int, Secret] = {}
     for entry in journal.entries:
         blob = entry.get("secrets")
@@ -495,7 +494,8 @@ def secrets_in(journal: Journal) -> dict[int, Secret]:
 
 
 def secrets_line(secrets: Iterable[Secret]) -> str:
-    """How many there are and what they are, never what they hold: ``2 secrets redacted (OPENAI_API_KEY, 1 JWT in call 3)``."""
+    """How many there are and what they are, never what they hold: ``2 secrets redacted (OPENAI_API_KEY, 1 JWT
+    in call 3)``."""
     known = list(secrets)
     if not known:
         return "0 secrets redacted"

@@ -76,8 +76,8 @@ def _secret_texts(name: str, value: str, *, chosen: bool) -> list[str]:
 
 
 def too_common(value: str, *, chosen: bool = False) -> bool:
-    """Whether a value is too short or too common a word to be looked for in every text. ``chosen``: a user says that it is
-    secret, and only what would be found everywhere is."""
+    """Whether a value is too short or too common a word to be looked for in every text. ``chosen``: a user
+    says that it is secret, and only what would be found everywhere is."""
     if len(value) < LEAST or is_open_value(value.encode("utf-8", "surrogateescape")):
         return True
     return (_PLAIN_WORD if chosen else _WORD).fullmatch(value) is not None

@@ -1,4 +1,5 @@
-"""Where secrets are in a text: one pass over it for everything that could begin one, and a closer look where it does."""
+"""Where secrets are in a text: one pass over it for everything that could begin one, and a closer look where
+it does."""
 
 from __future__ import annotations
 
@@ -86,10 +87,11 @@ class _Near:
     length: int
 
 
-# What is looked for in base64, hexadecimal and UTF-16 without having been met: beginnings that are long enough to tell there.
+# What is looked for in base64, hexadecimal and UTF-16 without having been met: beginnings that are long enough
+# to tell there.
 _STARTS = tuple(
-    b"sk-proj- sk-ant- sk-or-v1- sk-svcacct- AKIA ASIA ghp_ gho_ ghs_ github_pat_ glpat- xoxb- xoxp- AIza gsk_ sk_live_ rk_live_"
-    b" eyJhbGci eyJ0eXAi eyJraWQi -----BEGIN".split()
+    b"""sk-proj- sk-ant- sk-or-v1- sk-svcacct- AKIA ASIA ghp_ gho_ ghs_ github_pat_ glpat- xoxb- xoxp- AIza gsk_
+    sk_live_ rk_live_ eyJhbGci eyJ0eXAi eyJraWQi -----BEGIN""".split()
 )
 
 
@@ -180,7 +182,8 @@ def _first(item: tuple[bytes, Known]) -> bytes:
 
 class Finder:
     """Finds the secrets of a run. ``values`` are texts that are secret; ``names`` fields whose values a user declared
-    secret; ``more`` finds further ones in a text (patterns and functions of users), and makes each text be looked at."""
+    secret; ``more`` finds further ones in a text (patterns and functions of users), and makes each text be
+    looked at."""
 
     def __init__(
         self,
@@ -220,8 +223,8 @@ class Finder:
     # -- a first look --------------------------------------------------------------------------------------------
 
     def suspects(self, data: bytes) -> bool:
-        """Whether ``data`` (the JSON of a payload, or its bytes) must be looked at closely. Never misses what ``changes``
-        finds in the texts of that payload; most payloads cost this one pass."""
+        """Whether ``data`` (the JSON of a payload, or its bytes) must be looked at closely. Never misses what
+        ``changes`` finds in the texts of that payload; most payloads cost this one pass."""
         if self.more is not None:
             return True
         hits = self.find(data, True)
@@ -237,7 +240,7 @@ class Finder:
         for index, start, end in hits:
             what = meaning[index]
             if type(what) is list:
-                if any(self._seen(data, one, start) is not None for one in what):
+                if any(self._seen(data, one, start) is not None for one in cast("list[Any]", what)):  # type: ignore[redundant-cast]
                     return True
             elif what is _ESCAPED:
                 if data[end : end + 1] in (b"2", b"3", b"4", b"5", b"6", b"7"):
@@ -291,7 +294,7 @@ class Finder:
         made: list[Change] = []
         if depth:
             self._below(data, replace, depth, aligned, coded, zipped, made)
-        spans = _merged(data, found, made)
+        spans = _merged(found, made)
         return [
             one
             if isinstance(one, Change)
@@ -311,7 +314,7 @@ class Finder:
             if type(what) is Known:
                 found.append(Found(start, end, what, True))
             elif type(what) is list:
-                for one in what:
+                for one in cast("list[Any]", what):  # type: ignore[redundant-cast]
                     if done.get(id(one), 0) > start:
                         continue
                     seen = self._seen(data, one, start)
@@ -347,8 +350,10 @@ class Finder:
             return self.applied(inner, replace, depth - 1)
 
         for layer in local_layers(data):
-            for one in self.changes(layer.data, replace, depth - 1):
-                made.append(Change(*layer.span(one.start, one.end), layer.code(one.text)))
+            made += [
+                Change(*layer.span(one.start, one.end), layer.code(one.text))
+                for one in self.changes(layer.data, replace, depth - 1)
+            ]
         if aligned or zipped:
             made += [Change(*one) for one in base64_blocks(data, aligned, change)]
         if coded:
@@ -414,8 +419,8 @@ _CODE = (b"(", b"[", b".")
 
 
 def _telling(data: bytes, start: int, match: re.Match[bytes], context: Context) -> bool:
-    """Whether what stands after a telling name is more than a piece of a program or a sentence: quoted, in a form, or of
-    letters and digits."""
+    """Whether what stands after a telling name is more than a piece of a program or a sentence: quoted, in a
+    form, or of letters and digits."""
     value = match["value"]
     if match["quote"]:
         return True
@@ -432,12 +437,12 @@ def _telling(data: bytes, start: int, match: re.Match[bytes], context: Context) 
     return any(byte in b"0123456789" for byte in value) and any(chr(byte).isalpha() for byte in value)
 
 
-def _merged(data: bytes, found: list[Found], made: list[Change]) -> list[Found | Change]:
+def _merged(found: list[Found], made: list[Change]) -> list[Found | Change]:
     """Found and made in order. What lies in another is part of it; what overlaps another is one secret with it; a block
     that was coded anew gives way to what is secret as a whole.
 
-    Two things give way to what lies in them, so that a replay, which has placeholders there, makes the same: a value that
-    is secret for its name alone, and a run that known values fill.
+    Two things give way to what lies in them, so that a replay, which has placeholders there, makes the same: a
+    value that is secret for its name alone, and a run that known values fill.
     """
     inner: list[Found | Change] = [one for one in found if one.known.kind != NAMED]
     inner += made

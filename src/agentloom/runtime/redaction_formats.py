@@ -1,7 +1,8 @@
 """Known shapes of secrets: a literal that each begins with, found in one pass, and the pattern that it must fit there.
 
-Shapes are those that their issuers document (fixed prefix, alphabet, length); where an issuer gives no length, the shortest
-that was seen. A pattern is anchored at its literal and bounded, so that no text takes more than linear time.
+Shapes are those that their issuers document (fixed prefix, alphabet, length); where an issuer gives no length,
+the shortest that was seen. A pattern is anchored at its literal and bounded, so that no text takes more than
+linear time.
 """
 
 from __future__ import annotations
@@ -139,9 +140,11 @@ class Context:
     forms: bool = False
 
 
-_NAMES = """assword ASSWORD asswd ASSWD assphrase ASSPHRASE ecret ECRET pi_key PI_KEY pikey PIKEY piKey pi-key pi-Key PI-KEY
-    s_token S_TOKEN h_token H_TOKEN n_token N_TOKEN d_token D_TOKEN sToken hToken nToken -token -Token rivate_key RIVATE_KEY
-    rivateKey ccess_key CCESS_KEY ccessKey cret_key CRET_KEY cretKey uthorization UTHORIZATION -auth -Auth ookie OOKIE""".split()
+_NAMES = """assword ASSWORD asswd ASSWD assphrase ASSPHRASE ecret ECRET pi_key PI_KEY pikey PIKEY piKey pi-key
+pi-Key PI-KEY
+    s_token S_TOKEN h_token H_TOKEN n_token N_TOKEN d_token D_TOKEN sToken hToken nToken -token -Token
+    rivate_key RIVATE_KEY rivateKey ccess_key CCESS_KEY ccessKey cret_key CRET_KEY cretKey uthorization
+    UTHORIZATION -auth -Auth ookie OOKIE""".split()
 _ENDS = ('"', "'", "=", ":", "\\", " =", " :", "%3D", "%3d", "%22")
 _QUERY = ("key", "token", "sig", "signature", "auth", "code")
 
@@ -176,10 +179,10 @@ CONTEXTS: tuple[Context, ...] = (
 )
 
 _OPEN_WORDS = frozenset(
-    b"""true false null none undefined string number integer boolean object array required optional enabled disabled default
-    unknown missing empty invalid expired redacted removed hidden secret password passwd token bearer basic digest hunter
-    changeme example placeholder dummy agentloom-replay your-api-key your_api_key not-needed no-key-needed application/json
-    description properties""".split()
+    b"""true false null none undefined string number integer boolean object array required optional enabled
+    disabled default unknown missing empty invalid expired redacted removed hidden secret password passwd token
+    bearer basic digest hunter changeme example placeholder dummy agentloom-replay your-api-key your_api_key
+    not-needed no-key-needed application/json description properties""".split()
 )
 _REFERENCE = re.compile(
     rb"\$|\{\{|<|%\(|\{[A-Za-z_]|os\.environ|os\.getenv|process\.env|env\.|settings\.|config\.|self\.|getenv"

@@ -1,8 +1,8 @@
 """Ways in which text hides in text: escapes, percent encoding, NULs of UTF-16, base64, hexadecimal, gzip.
 
-A *local* coding gives each character a place of its own: what is found in the decoded text is replaced in the coded one.
-A *block* coding is decoded, redacted and coded again, so that redacting and coding may change places: a replay that codes a
-placeholder makes what was recorded.
+A *local* coding gives each character a place of its own: what is found in the decoded text is replaced in the
+coded one. A *block* coding is decoded, redacted and coded again, so that redacting and coding may change
+places: a replay that codes a placeholder makes what was recorded.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _UNFOLDED = 64 << 20  # bytes that a gzip member may unfold to and is still look
 
 @dataclass(slots=True)
 class Local:
-    """A decoded text: byte ``i`` of ``data`` is coded in ``starts[i]`` to ``starts[i + 1]``. ``code``: how a replacement
-    is written in the coded text."""
+    """A decoded text: byte ``i`` of ``data`` is coded in ``starts[i]`` to ``starts[i + 1]``. ``code``: how a
+    replacement is written in the coded text."""
 
     data: bytes
     starts: list[int]

@@ -98,10 +98,12 @@ def secrets(
 ) -> Rules:
     """What shall not be written of the runs in ``with use_secrets(secrets(...))``, beside what is found by itself.
 
-    ``values``: texts themselves, in every coding. ``paths``: fields by the ends of their paths: ``ssn``, ``card.number``,
-    ``messages[].name``. ``patterns``: regular expressions, by name or in a list; with a group, the first is what is secret.
-    ``env``: variables whose values are secret although their names do not say so. ``find``: functions that give the spans
-    of what is secret in a text.
+    ``values``: texts themselves, in every coding. ``paths``: fields by the ends of their paths: ``ssn``,
+    ``card.number``,
+    ``messages[].name``. ``patterns``: regular expressions, by name or in a list; with a group, the first is
+    what is secret.
+    ``env``: variables whose values are secret although their names do not say so. ``find``: functions that
+    give the spans of what is secret in a text.
 
     Raises ``ValueRefused`` for a value that is too short or too common to be looked for, and for a path or pattern that
     is none.
@@ -114,7 +116,7 @@ def secrets(
                 "secrets(values=)",
                 type(value).__name__,
                 f"a value of {len(text)} characters, too short or too common to be looked for in every text",
-                hint=f"give values of at least {LEAST} characters that are no words, or name the field: secrets(paths=[...])",
+                hint=f"give values of at least {LEAST} characters that are no words, or name the field",
             )
         known[text.encode("utf-8", "surrogateescape")] = Known("declared value")
     functions = (find,) if callable(find) else tuple(find)
@@ -132,31 +134,29 @@ def _paths(paths: Iterable[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _patterns(given: Any) -> tuple[tuple[str, str], ...]:
-    pairs: list[tuple[str, Any]] = []
+    pairs: list[tuple[str, str | re.Pattern[str]]] = []
     if isinstance(given, Mapping):
-        pairs = list(cast("Mapping[str, Any]", given).items())
+        pairs = list(cast("Mapping[str, str]", given).items())
     else:
         pairs = [("pattern", one) for one in given]
     made: list[tuple[str, str]] = []
     for name, one in pairs:
-        text: str = one.pattern if isinstance(one, re.Pattern) else one
-        try:
-            found = re.compile(text)
-        except re.error as error:
-            raise ValueRefused(
-                "secrets(patterns=)", "str", f"{text!r:.60} is no regular expression: {error}"
-            ) from None
-        if found.match(""):
-            raise ValueRefused(
-                "secrets(patterns=)", "str", f"{text!r:.60} fits the empty text, and so every place"
-            )
-        flags = (
-            isinstance(one, re.Pattern) and "(?i)"
-            if isinstance(one, re.Pattern) and one.flags & re.IGNORECASE
-            else ""
-        )
-        made.append((name, f"{flags or ''}{text}"))
+        text, flags = (one.pattern, one.flags) if isinstance(one, re.Pattern) else (str(one), 0)
+        made.append((name, _checked(f"(?i){text}" if flags & re.IGNORECASE else text)))
     return tuple(made)
+
+
+def _checked(text: str) -> str:
+    try:
+        found = re.compile(text)
+    except re.error as error:
+        reason = f"{text!r:.60} is no regular expression: {error}"
+        raise ValueRefused("secrets(patterns=)", "str", reason) from None
+    if found.match(""):
+        raise ValueRefused(
+            "secrets(patterns=)", "str", f"{text!r:.60} fits the empty text, and so every place"
+        )
+    return text
 
 
 # -- in effect --------------------------------------------------------------------------------------------------------

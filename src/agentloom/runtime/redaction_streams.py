@@ -1,8 +1,10 @@
-"""Streams: a secret may be split over chunks at any place. The texts at one place of the chunks are looked at as one text.
+"""Streams: a secret may be split over chunks at any place. The texts at one place of the chunks are looked at
+as one text.
 
-Chunks are delivered at once, unredacted; they are written together before the run's next host call or at the stream's end.
-A secret stands, as a placeholder, in the chunk in which it begins, and is missing from those after it. What was written
-while a secret may have begun in it is remembered: the end of it can come with chunks that are written later.
+Chunks are delivered at once, unredacted; they are written together before the run's next host call or at the
+stream's end. A secret stands, as a placeholder, in the chunk in which it begins, and is missing from those
+after it. What was written while a secret may have begun in it is remembered: the end of it can come with
+chunks that are written later.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class Joined:
         self._texts: dict[Path, _Text] = {}
 
     def redacted(self, values: list[Tree], *, final: bool) -> list[Tree]:
-        """The chunks as they are written; the very same where nothing in them is secret. ``final``: no more will come."""
+        """The chunks as they are written; the very same where nothing in them is secret. ``final``: no more
+        will come."""
         for text in self._texts.values():
             text.pieces.clear()
         for number, value in enumerate(values):
@@ -54,8 +57,8 @@ class Joined:
         return _with(values, changes) if changes else values
 
     def _collect(self, number: int, tree: Any, place: Path, key: Path, levels: int) -> None:
-        """Add the texts of a chunk. ``place``: where it stands; ``key``: which text of the stream it goes on with, by the
-        numbers that the chunk gives its parts rather than their places in it."""
+        """Add the texts of a chunk. ``place``: where it stands; ``key``: which text of the stream it goes on
+        with, by the numbers that the chunk gives its parts rather than their places in it."""
         if type(tree) is str:
             if tree:
                 held = self._texts.get(key)
@@ -99,9 +102,9 @@ class Joined:
 
 
 def _cut(data: bytes, at: int, spans: list[tuple[int, int, bytes]], written: int, hidden: int) -> bytes:
-    """A piece, which begins at ``at`` in its text, without what of it is in ``spans``. The placeholder of each stands in
-    the piece where it begins; of one that began in what was written before, in the first piece, unless it was written
-    then (the last ``hidden`` bytes of it)."""
+    """A piece, which begins at ``at`` in its text, without what of it is in ``spans``. The placeholder of each
+    stands in the piece where it begins; of one that began in what was written before, in the first piece,
+    unless it was written then (the last ``hidden`` bytes of it)."""
     parts: list[bytes] = []
     place, end = at, at + len(data)
     for start, stop, new in spans:
