@@ -131,8 +131,9 @@ def _sleep(_: object, seconds: Any, /) -> None:
     if session is None:
         _REAL["sleep"](seconds)
         return
-    number = hasattr(type(seconds), "__float__") or hasattr(type(seconds), "__index__")
-    wait = 0.0 if not number else seconds if type(seconds) is int else float(seconds)
+    kind: type[object] = type(seconds)  # pyright: ignore[reportUnknownVariableType]
+    number = hasattr(kind, "__float__") or hasattr(kind, "__index__")
+    wait = 0.0 if not number else seconds if kind is int else float(seconds)
     if 0 < wait < _LONGEST:
         call_inline(sleep_spec(wait), perform_sleep_sync)
     else:

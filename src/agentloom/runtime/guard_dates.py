@@ -25,6 +25,8 @@ from agentloom.runtime.scope import here
 __all__ = ["in_another_zone", "install"]
 
 _time_ns = time.time_ns
+_TOLD: bool = sys.version_info[:2] >= (3, 12)
+"""Whether this Python says that ``utcnow`` is deprecated."""
 
 
 def _dictionary(owner: type) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def now(cls: type, tz: dt.tzinfo | None = None) -> Any:
 
 def utcnow(cls: type) -> Any:
     """``datetime.utcnow``."""
-    if sys.version_info >= (3, 12):  # said here, or it would be said of this line
+    if _TOLD:  # said here, or it would be said of this line
         warnings.warn(
             "datetime.datetime.utcnow() is deprecated and scheduled for removal in a future version. Use timezone-aware"
             " objects to represent datetimes in UTC: datetime.datetime.now(datetime.UTC).",
@@ -77,9 +79,12 @@ def utcnow(cls: type) -> Any:
             stacklevel=2,
         )
     session = acting()
-    if session is None and sys.version_info < (3, 12):
-        return _bound("utcnow", cls)()
-    at = _time_ns() if session is None else wall(session)
+    if session is None:
+        at = _time_ns()
+        if not _TOLD:
+            return _bound("utcnow", cls)()
+    else:
+        at = wall(session)
     return _moment(cls, at, dt.UTC).replace(tzinfo=None)
 
 

@@ -121,10 +121,14 @@ def install() -> None:
     install_loaded()
 
 
-def _of_time(module: ModuleType, make: Callable[[int], Any]) -> None:
+def _first(make: Callable[[int], Any]) -> Callable[..., Any]:
     def v1(session: Session, node: int | None = None, clock_seq: int | None = None) -> Any:
         return make(_v1(session, node, clock_seq))
 
+    return v1
+
+
+def _of_time(module: ModuleType, make: Callable[[int], Any]) -> None:
     def v4(session: Session) -> Any:
         return make(_v4(session))
 
@@ -139,7 +143,7 @@ def _of_time(module: ModuleType, make: Callable[[int], Any]) -> None:
         first, second, third = (_random(session, bits) if part is None else part for part, bits in given)
         return make(_versioned(first << 80 | second << 64 | third, 8))
 
-    for name, inside in (("uuid1", v1), ("uuid4", v4), ("uuid6", v6), ("uuid7", v7), ("uuid8", v8)):
+    for name, inside in (("uuid1", _first(make)), ("uuid4", v4), ("uuid6", v6), ("uuid7", v7), ("uuid8", v8)):
         _wrap(module, name, inside)
 
 
@@ -154,14 +158,18 @@ def _uuid_utils(module: Any) -> None:
 
     def v6(
         session: Session, node: int | None = None, timestamp: int | None = None, nanos: int | None = None
-    ) -> int:
+    ) -> Any:
         at = None if timestamp is None else timestamp * 10_000_000 + (nanos or 0) // 100 + _SINCE_1582
-        return _v6(session, node, None, at)
+        return make(_v6(session, node, None, at))
 
-    _wrap(module, "uuid1", lambda session, node=None, clock_seq=None: make(_v1(session, node, clock_seq)))
-    _wrap(module, "uuid4", lambda session: make(_v4(session)))
-    _wrap(module, "uuid6", lambda session, *args, **kwargs: make(v6(session, *args, **kwargs)))
-    _wrap(module, "uuid7", lambda session, timestamp=None, nanos=None: make(_v7(session, timestamp, nanos)))
+    def v4(session: Session) -> Any:
+        return make(_v4(session))
+
+    def v7(session: Session, timestamp: int | None = None, nanos: int | None = None) -> Any:
+        return make(_v7(session, timestamp, nanos))
+
+    for name, inside in (("uuid1", _first(make)), ("uuid4", v4), ("uuid6", v6), ("uuid7", v7)):
+        _wrap(module, name, inside)
     _wrap(module, "_uuid4_int", _v4)
     _wrap(module, "_uuid7_int", _v7)
     _wrap(module, "getnode", _node)
@@ -171,20 +179,24 @@ def _fastuuid(module: Any) -> None:
     def make(number: int) -> Any:
         return module.UUID(int=number)
 
-    def several(
-        one: Callable[[Session], int], form: Callable[[int], Any]
-    ) -> Callable[[Session, int], list[Any]]:
-        return lambda session, n: [form(one(session)) for _ in range(n)]
+    def wrap(name: str, one: Callable[[Session], int]) -> None:
+        def single(session: Session) -> Any:
+            return make(one(session))
 
-    def text(number: int) -> str:
-        return str(uuid.UUID(int=number))
+        def several(session: Session, n: int) -> list[Any]:
+            return [make(one(session)) for _ in range(n)]
 
-    for version, one in (("4", _v4), ("7", _v7)):
-        _wrap(module, f"uuid{version}", lambda session, one=one: make(one(session)))
-        _wrap(module, f"uuid{version}_bulk", several(one, make))
-        _wrap(module, f"uuid{version}_as_strings_bulk", several(one, text))
-    _wrap(module, "uuid1", lambda session, node=None, clock_seq=None: make(_v1(session, node, clock_seq)))
-    _wrap(module, "uuid_v1mc", lambda session: make(_v1(session, None, None)))
+        def texts(session: Session, n: int) -> list[str]:
+            return [str(uuid.UUID(int=one(session))) for _ in range(n)]
+
+        _wrap(module, name, single)
+        _wrap(module, f"{name}_bulk", several)
+        _wrap(module, f"{name}_as_strings_bulk", texts)
+
+    wrap("uuid4", _v4)
+    wrap("uuid7", _v7)
+    _wrap(module, "uuid1", _first(make))
+    _wrap(module, "uuid_v1mc", _first(make))
 
 
 def _keeper(module: Any, attribute: str, functions: tuple[str, ...]) -> None:

@@ -8,7 +8,6 @@ finds it loaded.
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 import threading
 import time
@@ -83,7 +82,7 @@ def _stamps() -> None:
 
 
 def _suspend_while_importing() -> None:
-    bootstrap: Any = importlib._bootstrap
+    bootstrap: Any = sys.modules["_frozen_importlib"]
     find_and_load: Callable[..., Any] = bootstrap._find_and_load
 
     def _find_and_load(*args: Any, **kwargs: Any) -> Any:

@@ -88,9 +88,10 @@ class Names:
         nobody's library."""
         for name, module in sys.modules.copy().items():
             top = name.partition(".")[0]
-            names = getattr(module, "__dict__", None)
-            if top == "agentloom" or type(names) is not dict:
+            found: Any = getattr(module, "__dict__", None)
+            if top == "agentloom" or type(found) is not dict:
                 continue
+            names = cast("dict[str, Any]", found)
             if top in sys.stdlib_module_names and name != "__main__":
                 if name in _DEEP_LIBRARY:
                     self._deep(name, names)
@@ -159,12 +160,13 @@ class Names:
 
     def _class(self, owner: type, seen: set[int]) -> None:
         for name, value in list(vars(owner).items()):
-            inner = value.__func__ if isinstance(value, staticmethod) else value
+            static = isinstance(value, staticmethod)
+            inner: Any = cast(Any, value).__func__ if static else value
             found: Any = self.replacement(inner)
             if found is not inner:
-                setattr(owner, name, staticmethod(found) if isinstance(value, staticmethod) else found)
+                setattr(owner, name, staticmethod(found) if static else found)
             else:
-                self._look(value, seen)
+                self._look(cast("object", value), seen)
         rebuild = False
         for field in _fields(owner):
             found = self.replacement(field.default_factory)

@@ -46,7 +46,7 @@ def _key(variable: str | None) -> str | None:
 def elsewhere(recorded: object, at: float) -> Zone | None:
     """The recorded zone where it is another one than this process's; None where local time is the same anyway, or none
     was recorded."""
-    facts = cast("Mapping[str, Any]", recorded) if isinstance(recorded, dict) else {}
+    facts: Mapping[str, Any] = cast("dict[str, Any]", recorded) if isinstance(recorded, dict) else {}
     if not isinstance(facts.get("offset"), int) or facts == zone_facts(at):
         return None
     key, offset, name = facts.get("key"), facts["offset"], facts.get("name")
