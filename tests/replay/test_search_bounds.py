@@ -55,6 +55,7 @@ def test_the_latest_matched_outcome_that_holds_the_value_is_named() -> None:
     assert holder(Told("needle", "needle", position=3), asked("needle")) == "1 (tool t1)"
     assert holder(Told("needle", position=2), asked("needle")) is None
     assert holder(Told("hay"), asked("needle")) is None
+    assert holder(Told("xeedle", "needlx"), asked("needle")) is None
     assert holder(Told(), asked("needle")) is None
 
 
