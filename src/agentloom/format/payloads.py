@@ -215,8 +215,6 @@ class Journal:
 
     def _filled(self, tree: Tree, depth: int) -> Filled:
         """A tree with its references replaced, the weight of what they brought in, and its levels."""
-        if depth > _LEVELS:
-            raise FormatError("json.depth", "references nest too deep")
         size = height = 0
         if is_list(tree):
             items: list[Tree] = []
