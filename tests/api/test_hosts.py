@@ -12,6 +12,7 @@ import agentloom
 from agentloom import agent, sync
 from agentloom.api import hosts, hosts_sync
 from agentloom.errors import NoActiveRun
+from agentloom.format.words import kind_of
 from agentloom.store import MemoryStore
 from tests.runtime.fakes import fails, recorded
 
@@ -129,7 +130,7 @@ async def side(*branches: Any) -> list[Any]:
 @pytest.mark.parametrize("branch", [5, None, "agent"])
 def test_a_branch_that_is_no_coroutine_is_refused_before_any_starts(branch: object) -> None:
     error, trace = fails(side, branch)
-    assert f"argument 2 is a {type(branch).__name__}" in str(error)
+    assert f"argument 2 is {kind_of(branch)}" in str(error)
     assert trace.calls == []
 
 
