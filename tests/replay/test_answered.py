@@ -265,3 +265,12 @@ def test_of_an_exchange_the_reason_of_its_end_is_that_of_its_form() -> None:
     assert wire_answer({"json": {"content": "a"}}) is None
     assert wire_answer("text", [{"content": "a"}]) is None
     assert wire_answer(None) is None
+
+
+def test_an_event_that_says_the_whole_text_stands_for_what_came_before() -> None:
+    assert _said(None, {"content": "par"}, {"whole": {"content": "partly"}}, {"content": "!"}) == (
+        "partly!",
+        [],
+    )
+    assert _said(None, {"whole": {"content": 5}}) == ("", [])
+    assert _said(None, {"content": "a"}, {"whole": "x"}, {"whole": {}}) == ("a", [])

@@ -14,6 +14,9 @@ from agentloom.format.digests import request_key
 from agentloom.format.values import Tree, encode
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Kept
 from agentloom.runtime.changes import profile, use_profiles
+from agentloom.runtime.engine import Engine
+from agentloom.runtime.places import Places
+from agentloom.runtime.registry import TYPES
 from tests.runtime.fakes import Bench
 
 MODEL = "agentloom.model/1"
@@ -85,6 +88,14 @@ def _key(kind: str, name: str, fields: Any, base: str = "plain/1") -> str:
     return request_key(bytes(32), base, {"type": kind, "name": name, "fields": fields})
 
 
+def test_an_engine_has_the_redactor_that_it_is_given(bench: Bench) -> None:
+    marks: Any = Marks()
+    made = Engine(
+        bench.ledger, bench.source, nonce=bytes(32), types=TYPES, places=Places("/"), redactor=marks
+    )
+    assert made.redactor is marks
+
+
 def test_without_a_redactor_nothing_is_looked_at(bench: Bench) -> None:
     call = _begin(bench, q=SECRET)
     assert bench.engine.redact(call) is False
@@ -139,18 +150,19 @@ def test_parts_of_fields_are_sorted_apart_again(bench: Bench) -> None:
     assert call.key == _key("tool", "m", {"args": {"order": MARK}}, rule.name)
 
 
-@pytest.mark.parametrize("noted", [[], ["tools[].id"]], ids=["whole", "parts"])
+@pytest.mark.parametrize("noted", [[], ["tools[].id", "messages[].name"]], ids=["whole", "parts"])
 def test_the_key_of_a_history_is_that_of_what_is_written(bench: Bench, noted: list[str]) -> None:
     rule = profile(MODEL, noted=noted) if noted else None
     marks = _marks(bench, needs=True)
     messages: list[dict[str, str]] = []
     with use_profiles(*[rule] if rule else []):
         for turn in range(3):
-            messages.append({"role": "user", "content": f"question {turn} " * 40})
+            messages.append({"role": "user", "content": f"question {turn} " * 40, "name": f"n{turn}"})
             tools = [{"name": SECRET, "id": "7"}]
             call = _begin(bench, kind="model", base=MODEL, model="m", messages=messages, tools=tools)
             shown = [{"name": MARK} if noted else {"name": MARK, "id": "7"}]
-            fields = {"model": "m", "messages": messages, "tools": shown}
+            left = [{k: v for k, v in one.items() if k != "name" or not noted} for one in messages]
+            fields = {"model": "m", "messages": left, "tools": shown}
             assert call.key == _key("model", "m", fields, rule.name if rule else MODEL)
             assert call.key_tree == fields
             assert bench.payload("req")["tools"] == [{"name": MARK, "id": "7"}]
