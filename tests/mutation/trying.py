@@ -105,7 +105,7 @@ class Trying:
                 begun = time.process_time()
                 if self._run(session, [place]):
                     print(f"left out, it fails although nothing is changed: {self.failed}", flush=True)
-                    self.failed, called = "", set()
+                    self.failed, called = "", set[str]()
                 found[item.nodeid] = [of, time.process_time() - begun, sorted(called)]
         LOOKED.write_text(json.dumps(known | found), encoding="utf-8")
         seconds: dict[int, float] = {}

@@ -11,7 +11,7 @@ import json
 import json.encoder
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -149,7 +149,9 @@ class Echoes:
             self._learn((blob,), tree, _LEVELS)
 
     def _learn(self, place: tuple[str | int, ...], tree: Any, levels: int) -> None:
-        items: Iterable[tuple[Any, Any]] = tree.items() if is_map(tree) else enumerate(tree)
+        items: Iterable[tuple[Any, Any]] = (
+            tree.items() if is_map(tree) else enumerate(cast("list[Any]", tree))
+        )
         for key, item in items:
             if type(item) is str:
                 if SHARE_BYTES <= len(item) < APART_BYTES:
