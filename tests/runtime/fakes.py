@@ -72,6 +72,9 @@ class Scripted:
     def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
         self._tell("start", call.id)
 
+    def turn_due(self, vt: int) -> bool:
+        return False
+
     def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
         self.coming.append(self.inline(call, perform))
 

@@ -88,6 +88,7 @@ def test_host_work_is_outside_of_the_run() -> None:
 def test_arrivals_go_first_then_a_timer_that_is_due(clock: Clock) -> None:
     async def work(source: LiveSource) -> None:
         async def perform() -> int:
+            await asyncio.sleep(0)
             clock.at += 50
             return 1
 
@@ -114,6 +115,7 @@ def test_chunks_wait_until_they_are_wanted(clock: Clock) -> None:
                 yield number
 
         source.open(stream, perform)
+        assert source.poll(None) is None  # the run has come to rest: the work begins
         await turns()
         assert (source.poll(None), told) == (None, [])  # read ahead, not delivered
         got: list[object] = []
@@ -130,7 +132,7 @@ def test_chunks_wait_until_they_are_wanted(clock: Clock) -> None:
 def test_a_cancelled_call_is_stopped_and_never_arrives(clock: Clock) -> None:
     async def work(source: LiveSource) -> None:
         stopped: list[str] = []
-        waiting, arrived = call("waiting"), call("arrived")
+        waiting, arrived, never = call("waiting"), call("arrived"), call("never")
 
         async def forever() -> None:
             try:
@@ -141,8 +143,18 @@ def test_a_cancelled_call_is_stopped_and_never_arrives(clock: Clock) -> None:
         async def at_once() -> int:
             return 1
 
+        async def never_begun() -> None:
+            stopped.append("begun")
+
         source.start(waiting, forever)
+        source.start(call("first"), at_once)
         source.start(arrived, at_once)
+        source.start(never, never_begun)
+        never.ended = True
+        source.cancel(never, "cancelled")
+        first = source.poll(None)
+        assert first is not None
+        assert (first.kind, first.value) == ("outcome", 1)
         await turns()
         for one in (waiting, arrived):  # the second one is already there
             one.ended = True
@@ -166,6 +178,7 @@ def test_closing_stops_what_is_under_way_and_is_harmless_twice(clock: Clock) -> 
                 stopped.append("async")
 
         source.open(call(), forever)
+        assert source.poll(None) is None
         await turns()
         source.close()
         source.close()

@@ -527,6 +527,9 @@ class ReplaySource:
     def _outputs(then: Tree, now: Tree) -> Comparison:
         return compare(then, now, ordered=True, root="output")
 
+    def turn_due(self, vt: int) -> bool:
+        return False
+
     def now(self) -> int:
         return self._vt
 

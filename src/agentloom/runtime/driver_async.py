@@ -122,6 +122,9 @@ class AsyncDriver:
                 self._turned = True
                 return False
             self._hand_over(engine.deliver(arrival))
+            if source.turn_due(arrival.vt):
+                self._turned = True
+                return False
 
     def _hand_over(self, delivery: Delivery) -> None:
         vt = self.session.engine.vt
@@ -166,11 +169,10 @@ class AsyncDriver:
 
         After a turn of a program that polls, only let the outer loop run once.
         """
-        if self._turned:
-            self._turned = False
-            await _one_turn()
+        turned, self._turned = self._turned, False
+        await _one_turn()
+        if turned:
             return
-        await _one_turn()  # what is performed at once has arrived after it
         if wake.is_set():
             wake.clear()
             return

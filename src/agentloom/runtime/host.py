@@ -78,9 +78,9 @@ def _asked(performer: ModelBackend, call: Call) -> dict[str, Any]:
     return _request(call, read_only=getattr(performer, "reads_only", False) is True)
 
 
-async def perform_model(call: Call) -> object:
+def perform_model(call: Call) -> Awaitable[object]:
     performer = backend()
-    return await performer.complete(_asked(performer, call))
+    return performer.complete(_asked(performer, call))
 
 
 def perform_model_sync(call: Call) -> object:

@@ -7,18 +7,24 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextvars import Context, copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agentloom.format.values import Tree
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.profiles import Profile
-from agentloom.runtime.scope import outside, run_outside
+from agentloom.runtime.hostwork import HostWork, Waiting
+from agentloom.runtime.scope import leave, outside, run_outside
 from agentloom.runtime.source import StateEntry
 
 __all__ = ["LiveSource"]
 
+_SLICE = 1_000_000
+"""Nanoseconds after which the loop has a turn, where calls are performed without waiting all the time: others use it
+too."""
 _log = logging.getLogger("agentloom.live")
 
 
@@ -27,7 +33,7 @@ class _Open:
     """A call under way: when it began, its task on the outer loop, and (for a stream) what was read ahead."""
 
     began: int
-    task: asyncio.Task[None] | None = None
+    task: asyncio.Task[None] | Waiting | None = None
     iterator: Iterator[object] | None = None
     ahead: deque[Arrival] | None = None
 
@@ -48,6 +54,11 @@ class LiveSource:
         self._arrived: deque[Arrival] = deque()
         self._open: dict[str, _Open] = {}
         self._wanted: dict[str, Call] = {}
+        self._asked: list[tuple[Call, Callable[[], Any], _Open, Context]] = []  # not begun yet
+        self._work: HostWork | None = None
+        self._beginning = False  # whoever begins work looks at what has arrived
+        self._waiting = 0  # awaited calls whose work waits on the loop
+        self._turn_due = _SLICE
 
     def now(self) -> int:
         """Nanoseconds since the run began."""
@@ -96,12 +107,51 @@ class LiveSource:
     # -- awaited calls -------------------------------------------------------------------------------------------
 
     def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
-        opened = self._open[call.id] = _Open(self.now())
-        opened.task = self._spawn(self._perform(call, opened, perform))
+        self._ask(call, perform, _Open(self._clock() - self._origin))
 
     def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
-        opened = self._open[call.id] = _Open(self.now(), ahead=deque())
-        opened.task = self._spawn(self._read(call, opened, perform))
+        self._ask(call, perform, _Open(self._clock() - self._origin, ahead=deque()))
+
+    def _ask(self, call: Call, perform: Callable[[], Any], opened: _Open) -> None:
+        """Have the work begun when the run comes to rest, in the context that there is now."""
+        if self._outer is None:
+            raise RuntimeError("a sync run cannot perform awaited calls")
+        self._open[call.id] = opened
+        self._asked.append((call, perform, opened, copy_context()))
+
+    def _begin(self, outer: asyncio.AbstractEventLoop) -> None:
+        """Begin what was asked for, in its order. What never waits has arrived afterwards."""
+        asked, self._asked = self._asked, []
+        if self._work is None:
+            self._work = HostWork(outer)
+        self._beginning = True
+        for call, perform, opened, context in asked:
+            if self._open.get(call.id) is not opened:
+                continue  # it was cancelled meanwhile
+            if opened.ahead is None:
+                opened.task = self._work.begin(perform, context, partial(self._finished, call, opened))
+            else:
+                opened.task = asyncio.Task(self._read(call, opened, perform), loop=outer, context=context)
+            if opened.task is not None:
+                self._waiting += 1
+        self._beginning = False
+
+    def turn_due(self, vt: int) -> bool:
+        # With work that waits a turn follows every delivery: what happens next is not a matter of how long things take.
+        if not self._waiting and vt < self._turn_due:
+            return False
+        self._turn_due = vt + _SLICE
+        return self._outer is not None
+
+    def _finished(self, call: Call, opened: _Open, value: object, error: BaseException | None) -> bool:
+        """The work of a call is over. An error is recorded as its outcome, and raised again in the agent."""
+        if error is None:
+            self._arrive(Arrival("outcome", call, value=value), opened)
+        elif self._is_over(call, opened):
+            return False
+        else:
+            self._arrive(Arrival("outcome", call, "error", error=error), opened)
+        return True
 
     def want(self, call: Call) -> None:
         opened = self._open[call.id]
@@ -123,24 +173,8 @@ class LiveSource:
         except RuntimeError as error:  # the system has no more threads: the call fails, and that is recorded
             self._arrive(Arrival("outcome", call, "error", error=error), opened)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        if self._outer is None:
-            work.close()
-            raise RuntimeError("a sync run cannot perform awaited calls")
-        # A task on the outer loop, created from inside the inner one: only call_soon of the outer loop is used.
-        return asyncio.Task(work, loop=self._outer, context=outside())
-
-    async def _perform(self, call: Call, opened: _Open, perform: Callable[[], Awaitable[object]]) -> None:
-        try:
-            value = await perform()
-        except BaseException as error:  # recorded as the call's outcome and raised again in the agent
-            if self._is_over(call, opened):
-                raise
-            self._arrive(Arrival("outcome", call, "error", error=error), opened)
-        else:
-            self._arrive(Arrival("outcome", call, value=value), opened)
-
     async def _read(self, call: Call, opened: _Open, perform: Callable[[], AsyncIterator[object]]) -> None:
+        leave()
         iterator: AsyncIterator[object] | None = None
         try:
             iterator = perform()
@@ -181,18 +215,20 @@ class LiveSource:
 
     def _tell(self) -> None:
         tell = self.on_arrival  # read once: another thread may end the run meanwhile
-        if tell is not None:
+        if tell is not None and not self._beginning:
             tell()
 
     # -- the order -----------------------------------------------------------------------------------------------
 
     def poll(self, timer: int | None) -> Arrival | None:
+        if self._asked and self._outer is not None:
+            self._begin(self._outer)
         while self._arrived:
             arrival = self._arrived.popleft()
             call = arrival.call
             if call is None or not call.ended:
                 if call is not None and arrival.kind == "outcome":
-                    self._open.pop(call.id, None)
+                    self._over(call)
                 return arrival
         if timer is None:
             return None
@@ -206,9 +242,15 @@ class LiveSource:
 
     def cancel(self, call: Call, status: Status) -> None:
         self._wanted.pop(call.id, None)
-        opened = self._open.pop(call.id, None)
+        opened = self._over(call)
         if opened is not None:
             _stop(call.id, opened)
+
+    def _over(self, call: Call) -> _Open | None:
+        opened = self._open.pop(call.id, None)
+        if opened is not None and opened.task is not None:
+            self._waiting -= 1
+        return opened
 
     def ended(self, call: Call, status: Status, tree: Tree) -> None:
         pass
@@ -222,9 +264,13 @@ class LiveSource:
     def close(self) -> None:
         left = dict(self._open)
         self._open.clear()
+        self._waiting = 0
         for call, opened in left.items():
             _stop(call, opened)
         self._arrived.clear()
+        self._asked.clear()
+        if self._work is not None:
+            self._work.close()
         self._wanted.clear()
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "enter_task",
     "entered",
     "here",
+    "leave",
     "outside",
     "require",
     "run_outside",
@@ -180,7 +181,7 @@ def outside() -> contextvars.Context:
     """A copy of the current context in which no run is active: where host work (tools, transports) happens, and is
     known as such."""
     context = contextvars.copy_context()
-    context.run(_leave)
+    context.run(leave)
     return context
 
 
@@ -189,7 +190,8 @@ def run_outside(work: Callable[[], T]) -> T:
     return contextvars.copy_context().run(_left, work)
 
 
-def _leave() -> None:
+def leave() -> None:
+    """From now on the current context is that of host work, as ``outside`` gives one."""
     _carry()
     _scope.set(None)
     mark(_HOST_WORK)

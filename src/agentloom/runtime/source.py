@@ -115,6 +115,11 @@ class OutcomeSource(Protocol):
         """The agent returned (``completed``, its output) or raised (``failed``, its error) or was cancelled."""
         ...
 
+    def turn_due(self, vt: int) -> bool:
+        """After a delivery to an async agent, at virtual time ``vt``: whether the loop on which calls are performed is
+        to have a turn before the agent goes on. A replay has no such loop."""
+        ...
+
     def now(self) -> int:
         """Nanoseconds since the run began (live), or the virtual time reached (replay)."""
         ...

@@ -194,9 +194,9 @@ class _Maker:
         bound = inspect.BoundArguments(self._signature, arguments)
         return self._function(*bound.args, **bound.kwargs)
 
-    async def perform_async(self, call: Call) -> object:
+    def perform_async(self, call: Call) -> Awaitable[object]:
         """As ``perform``, for a coroutine function."""
-        return await cast("Awaitable[object]", self.perform(call))
+        return cast("Awaitable[object]", self.perform(call))
 
 
 def _arguments(call: Call) -> dict[str, object]:
