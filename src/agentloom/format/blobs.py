@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+from binascii import hexlify
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 
 from agentloom.errors import PayloadMissing, ValueRefused
 from agentloom.format.canonical import Tree, dump
@@ -105,19 +107,20 @@ class BlobWriter:
         series: str | None = None,
         grown: Mapping[str, Grown] = _NOTHING_GROWN,
         encoded: bool = False,
+        text: bytes | None = None,
     ) -> str:
         """The id of the blob that holds ``tree``; new lines collect in ``pending``.
 
         ``series`` names a growing history (for example ``model:gpt-4o``): lists that are fields of its trees are
         written as what they add to an earlier list of the run that they begin with. ``grown``: which those are, as
         far as it is known since the tree was captured. ``encoded``: the tree is one that ``encode`` made, and need
-        not be checked again.
+        not be checked again; ``text`` is its JSON then, where it is at hand.
         """
         before, size = len(self._pending), self._size
         try:
             if series is not None and type(tree) is dict and (len(tree) != 1 or next(iter(tree))[:1] != "$"):
                 return self._put_request(tree, series, grown, encoded)
-            return self._put_plain(tree, encoded)
+            return self._put_plain(tree, text or (text_of(tree) if encoded else dump(tree)))
         except (ValueRefused, Suspect):
             # Parts that were written for a payload that is refused would be blobs that no entry names.
             orphans = {blob for blob, _ in self._pending[before:]}
@@ -128,9 +131,8 @@ class BlobWriter:
         finally:
             self._echoes.done()
 
-    def _put_plain(self, tree: Tree, encoded: bool) -> str:
-        text = text_of(tree) if encoded else dump(tree)
-        known = content(b"json", text)
+    def _put_plain(self, tree: Tree, text: bytes) -> str:
+        known = sha256(b"json" + text).digest()
         found = self._echoes.whole.get(known)
         if found is None:
             found = self._write_json(text if len(text) < SHARE_BYTES else self._divided(tree, text), known)
@@ -179,8 +181,8 @@ class BlobWriter:
             self.gate(covered)
         salt = self._entropy(SALT_BYTES)
         blob = blob_id(salt, form, covered)
-        start = f'{{"blob":"{blob}","salt":"{salt.hex()}","form":"{form}","data":'
-        self._pending.append((blob, b"%b%b}\n" % (start.encode(), data)))
+        line = b'{"blob":"%b","salt":"%b","form":"%b","data":%b}\n'
+        self._pending.append((blob, line % (blob.encode(), hexlify(salt), form.encode(), data)))
         self._size += len(data)
         self._echoes.whole[known] = blob
         return blob
@@ -309,8 +311,11 @@ class BlobWriter:
         return {"$ref": self._write_json(data, known)}
 
     def _text(self, text: str) -> Tree:
+        found = self._echoes.find_text(text) if text[0] in "{[" else None
+        if found is not None:
+            return found
         data, known = self._echoes.identify(text)
-        found = self._echoes.find(known) or self._echoes.find_text(text)
+        found = self._echoes.find(known)
         if found is not None:
             return found
         if len(data) > PART_BYTES and len(encoded := text.encode()) > PART_BYTES:

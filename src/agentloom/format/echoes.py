@@ -96,10 +96,11 @@ class Echoes:
 
     def identify(self, item: Tree) -> tuple[bytes, bytes]:
         """The JSON of a part of the current payload, and its content."""
-        found = self._seen.get(_identity(item))
+        at = _identity(item)
+        found = self._seen.get(at)
         if found is None:
             text = orjson.dumps(item, option=EXACT)
-            found = self._seen[_identity(item)] = (text, hashlib.sha256(b"json" + text).digest())
+            found = self._seen[at] = (text, hashlib.sha256(b"json" + text).digest())
         return found
 
     def identified(self, item: Tree, text: bytes, known: bytes) -> None:

@@ -16,7 +16,7 @@ import orjson
 from agentloom.errors import ValueRefused
 from agentloom.format.canonical import EXACT, Tree, canonical
 from agentloom.format.declared import Types, how_of, type_name
-from agentloom.format.guards import class_of, is_container, slots_of
+from agentloom.format.guards import class_of, slots_of
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
 from agentloom.format.small import small_copy
@@ -42,43 +42,46 @@ def encode(value: object, types: Types | None = None) -> Tree:
     return encode_apart(value, types)[0]
 
 
-def encode_apart(value: object, types: Types | None = None) -> tuple[Tree, bool]:
-    """As ``encode``; and whether the tree is its own value (nothing in it is tagged), so that decoding it gives an
-    equal one."""
-    plain = _encode_plain(value)
+def encode_apart(value: object, types: Types | None = None) -> tuple[Tree, bool, bytes | None]:
+    """As ``encode``; whether the tree is its own value (nothing in it is tagged), so that decoding it gives an equal
+    one; and its JSON, where that is at hand."""
+    plain, text = _encode_plain(value)
     if plain is _NOT_PLAIN:
-        return _Encoder(types or _NONE).encode(value, None, 0), False
-    return cast("Tree", plain), True
+        return _Encoder(types or _NONE).encode(value, None, 0), False, None
+    return cast("Tree", plain), True, text
 
 
 _NOT_PLAIN: Any = object()
+_REFUSED: tuple[Any, None] = (_NOT_PLAIN, None)
 
 
-def _encode_plain(value: Any) -> Any:
-    """A value of only exact JSON types, copied; ``_NOT_PLAIN`` when it holds anything else.
+def _encode_plain(value: Any) -> tuple[Any, bytes | None]:
+    """A value of only exact JSON types, copied, and its JSON where it was made; ``_REFUSED`` when it holds anything
+    else.
 
     Three checks that cost microseconds where a walk in Python would cost milliseconds: orjson must accept it (no
     other types, surrogates, integers over 64 bits), marshal must accept it (it refuses Enums and subclasses, which
     orjson writes silently), and what orjson reads back must be equal (tuples and NaN are not).
     """
     if value is None or value is True or value is False:
-        return value
-    if not is_container(value):
-        return _NOT_PLAIN
+        return value, None
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return _REFUSED
     small = small_copy(value)
     if small is not None:
-        return small
+        return small, None
     try:
         data = orjson.dumps(value, option=EXACT)
         marshal.dumps(value, 2)
     except (TypeError, ValueError):
-        return _NOT_PLAIN
+        return _REFUSED
     copy = orjson.loads(data)
     if copy != value or (b"$" in data and TAG_LIKE.search(data)):
-        return _NOT_PLAIN
+        return _REFUSED
     if data.count(b"[") + data.count(b"{") > DEPTH and not _fits_depth(value):
-        return _NOT_PLAIN
-    return copy
+        return _REFUSED
+    return copy, data
 
 
 def plain_items(items: list[Any]) -> tuple[list[Any], list[bytes]] | None:

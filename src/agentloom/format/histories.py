@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from agentloom.format.canonical import Tree
 from agentloom.format.captures import Grown
-from agentloom.format.echoes import content, drop_oldest, text_of
+from agentloom.format.echoes import drop_oldest, text_of
 
 __all__ = ["Growth", "Histories", "History"]
 
@@ -129,7 +129,7 @@ def _size(texts: list[tuple[bytes, bytes]]) -> int:
 
 
 def _identified(texts: list[bytes]) -> list[tuple[bytes, bytes]]:
-    return [(text, content(b"json", text)) for text in texts]
+    return [(text, hashlib.sha256(b"json" + text).digest()) for text in texts]
 
 
 def _chain(digest: bytes, texts: list[tuple[bytes, bytes]]) -> list[bytes]:

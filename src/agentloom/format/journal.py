@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 
 import orjson
 
 from agentloom.errors import FormatError
 from agentloom.format.canonical import EXACT, Tree
 from agentloom.format.checking import Verdict, check
-from agentloom.format.digests import NO_PREV, entry_digest
+from agentloom.format.digests import ENTRY, NO_PREV
 from agentloom.format.fields import Entry
 from agentloom.format.limits import INDEX_EVERY, LINE_BYTES
 from agentloom.format.payloads import Journal
@@ -45,26 +46,31 @@ class JournalWriter:
         """
         if not _RESERVED.isdisjoint(fields):
             raise FormatError("entry.field", f"seq, prev, at and kind of {kind} entry are not the caller's")
-        line = self._line(kind, fields, at)
+        return self.entry_of(kind, orjson.dumps(dict(fields), option=EXACT)[1:-1], at=at)
+
+    def entry_of(self, kind: str, text: bytes, *, at: int) -> bytes:
+        """As ``entry``, of fields whose JSON (without the braces) is at hand; none of them is seq, prev, at or kind."""
+        line = self._line(kind, text, at)
         if kind == "request":
             self._requests += 1
         if self.seq - self._index_seq >= INDEX_EVERY - 1 and kind != "end":
             line += self._index_line(at)
         return line
 
-    def _line(self, kind: str, fields: Mapping[str, Tree], at: int) -> bytes:
-        entry: dict[str, Tree] = {"seq": self.seq + 1, "prev": self.head, "at": at, "kind": kind, **fields}
-        line = orjson.dumps(entry, option=EXACT)
+    def _line(self, kind: str, text: bytes, at: int) -> bytes:
+        start = (self.seq + 1, self.head.encode(), at, kind.encode(), b"," if text else b"", text)
+        line = b'{"seq":%d,"prev":"%b","at":%d,"kind":"%b"%b%b}' % start
         if len(line) > LINE_BYTES:
             raise FormatError("line.long", f"{kind} entry of {len(line)} bytes; the limit is {LINE_BYTES}")
         self.seq += 1
-        self.head = entry_digest(line)
+        self.head = sha256(ENTRY + line).hexdigest()
         self.offset += len(line) + 1
         return line + b"\n"
 
     def _index_line(self, at: int) -> bytes:
         here = self.offset
-        line = self._line("index", {"offset": here, "last": self._index, "calls": self._requests}, at)
+        fields = {"offset": here, "last": self._index, "calls": self._requests}
+        line = self._line("index", orjson.dumps(fields)[1:-1], at)
         self._index = here
         self._index_seq = self.seq
         return line

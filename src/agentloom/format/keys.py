@@ -15,6 +15,7 @@ from agentloom.format.digests import KEY, Hash
 
 __all__ = ["Keys"]
 
+_NAMES = 1000  # tails that are kept
 _BLOCK = 64  # bytes of a block of SHA-256, to which HMAC fills up its secret
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
@@ -26,6 +27,8 @@ class Keys:
     def __init__(self, nonce: bytes) -> None:
         secret = nonce.ljust(_BLOCK, b"\x00")
         self._texts: dict[str, bytes] = {}
+        self._heads: dict[str, bytes] = {}  # of each profile
+        self._tails: dict[tuple[str, str], bytes] = {}  # of each kind and name
         self._inner = hashlib.sha256(secret.translate(_INNER))
         self._outer = hashlib.sha256(secret.translate(_OUTER))
 
@@ -35,11 +38,13 @@ class Keys:
         """``request_key`` of ``{"type": kind, "name": name, "fields": fields}``; ``grown`` are those of its fields
         that are histories. ``NotSupported``: see ``Grown.check``."""
         hashed: Hash = self._inner.copy()
-        if not grown or not any(field in fields for field in grown):
-            tree: Tree = {"type": kind, "name": name, "fields": fields}
-            hashed.update(b"%b%b\x00%b" % (KEY, profile.encode(), canonical(tree)))
+        try:
+            literal, tail = self._heads[profile], self._tails[kind, name]
+        except KeyError:
+            literal, tail = self._around(profile, kind, name)
+        if not grown or grown.keys().isdisjoint(fields):
+            hashed.update(literal + canonical(fields)[1:-1] + tail)
             return self._sealed(hashed)
-        literal = b'%b%b\x00{"fields":{' % (KEY, profile.encode())
         before: tuple[object, ...] = ()
         some: dict[str, Tree] = {}  # fields since the last history
         comma = b""
@@ -54,8 +59,16 @@ class Keys:
             before = (*before, history)
             literal, comma, some = b"]", b",", {}
         rest = _among(some, comma)[0] if some else b""
-        hashed.update(b'%b%b},"name":%b,"type":%b}' % (literal, rest, self._text(name), self._text(kind)))
+        hashed.update(literal + rest + tail)
         return self._sealed(hashed)
+
+    def _around(self, profile: str, kind: str, name: str) -> tuple[bytes, bytes]:
+        """What stands before and after the fields."""
+        literal = self._heads[profile] = b'%b%b\x00{"fields":{' % (KEY, profile.encode())
+        if len(self._tails) >= _NAMES:
+            self._tails.clear()
+        tail = self._tails[kind, name] = b'},"name":%b,"type":%b}' % (canonical(name), canonical(kind))
+        return literal, tail
 
     def _text(self, name: str) -> bytes:
         text = self._texts.get(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from agentloom.format.guards import class_of
 from agentloom.format.limits import INT_MAX, INT_MIN
 
 __all__ = ["small_copy"]
@@ -28,7 +27,7 @@ def small_copy(value: Any, levels: int = _LEVELS) -> dict[str, Any] | None:
     for key, item in fields.items():
         if type(key) is not str or key[:1] == "$" or not key.isascii():
             return None
-        kind = class_of(item)
+        kind: type[Any] = type(item)
         if kind is str:
             if not item.isascii():
                 return None

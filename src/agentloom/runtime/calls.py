@@ -141,7 +141,8 @@ class Arrival:
     the loop is let go on (``call`` is None in all three).
 
     A live source gives ``value`` (any object, still to be encoded) or ``error``; a replay source gives ``tree``, the
-    recorded one, and sets ``recorded``. With ``plain`` the tree is its own value, for the agent to have. ``vt`` is
+    recorded one, and sets ``recorded``. With ``plain`` the tree is its own value, for the agent to have; ``text`` is its
+    JSON, where that is at hand. ``vt`` is
     the virtual time of the delivery, ``dur`` the duration of the call and ``offset`` the arrival of a chunk since its
     call began, all in nanoseconds.
     """
@@ -154,6 +155,7 @@ class Arrival:
     tree: Tree = None
     recorded: bool = False
     plain: bool = False
+    text: bytes | None = None
     usage: dict[str, Tree] | None = None
     vt: int = 0
     dur: int | None = None

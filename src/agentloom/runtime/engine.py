@@ -272,7 +272,8 @@ class Engine:
     def deliver(self, arrival: Arrival) -> Delivery:
         """Write one event and turn it into what the agent gets. Stops where a failure is kept."""
         self.guard()
-        self.vt = max(self.vt, arrival.vt)
+        if arrival.vt > self.vt:  # noqa: PLR1730 - without a call: this is done for every event
+            self.vt = arrival.vt
         self._torn = True
         self.deliveries += 1
         try:
@@ -298,9 +299,11 @@ class Engine:
             return Delivery(call, "chunk", decode(tree, self.types), done=False)
         call.ended = True
         usage = arrival.usage
-        if not usage and not arrival.recorded:
+        if not usage and not arrival.recorded and call.spec.type == "model":
             usage = _usage_of(call, tree) or call.usage
-        self.ledger.outcome(call, status, tree, d=self.deliveries, vt=self.vt, usage=usage, dur=arrival.dur)
+        self.ledger.outcome(
+            call, status, tree, d=self.deliveries, vt=self.vt, usage=usage, dur=arrival.dur, text=arrival.text
+        )
         self._torn = False
         if status == "error":
             error = decode(tree, self.types)
@@ -317,7 +320,7 @@ class Engine:
         if arrival.error is not None:
             return "error", encode(arrival.error, self.types)
         try:
-            tree, arrival.plain = encode_apart(arrival.value, self.types)
+            tree, arrival.plain, arrival.text = encode_apart(arrival.value, self.types)
             return arrival.status, tree
         except ValueRefused as refused:
             return "error", encode(refused, self.types)
@@ -427,9 +430,10 @@ class Engine:
 
     def stop(self) -> None:
         """Stop the agent's code with the kept failure, if there is one."""
-        self._notice_tear()
-        if self.failure is not None:
-            _stop(self.failure)
+        if self._torn or self.failure is not None:
+            self._notice_tear()
+            if self.failure is not None:
+                _stop(self.failure)
 
     def judge(self) -> None:
         """Raise the kept failure itself, if there is one: for whoever started the run.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 from agentloom.format.blobs import BlobWriter, Suspect
+from agentloom.format.canonical import dump
 from agentloom.format.captures import Grown
 from agentloom.format.journal import JournalWriter
 from agentloom.format.values import Tree, encode
@@ -19,6 +20,7 @@ from agentloom.runtime.source import StateEntry
 __all__ = ["Ledger", "NoLedger", "TraceLedger"]
 
 _NOTHING_GROWN: Mapping[str, Grown] = {}
+_ALIKE = 1000
 
 
 class Ledger(Protocol):
@@ -36,7 +38,11 @@ class Ledger(Protocol):
         vt: int,
         usage: Mapping[str, Tree] | None,
         dur: int | None,
-    ) -> None: ...
+        text: bytes | None = None,
+    ) -> None:
+        """``text`` is the JSON of ``tree``, where that is at hand."""
+        ...
+
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None: ...
     def event(self, kind: str, d: int, vt: int) -> None: ...
     def state(self, entry: StateEntry) -> None: ...
@@ -69,6 +75,9 @@ class TraceLedger:
         self._clock = clock
         self._chunks: dict[str, tuple[Call, list[Tree], list[Tree]]] = {}
         self._streams: dict[str, Joined] = {}
+        self._alike: dict[
+            tuple[object, ...], tuple[bytes, bytes, bytes]
+        ] = {}  # what most requests share: its JSON
 
     @property
     def head(self) -> str:
@@ -102,25 +111,51 @@ class TraceLedger:
             req = self._blobs.put(call.tree, series=spec.series, grown=call.grown, encoded=True)
         else:
             req = self._sure(kept.tree, series=spec.series, grown=kept.grown)
-        fields: dict[str, Tree] = {
-            "call": call.id,
-            "type": spec.type,
-            "name": spec.name if kept is None else kept.name,
-            "key": call.key,
-            "profile": call.profile,
-            "req": req,
-            "src": call.src,
-        }
+        name = spec.name if kept is None else kept.name
+        if call.rule is None and call.attempt == 1 and not self._more():
+            a, b, c = self._shared(call, name)
+            text = b'"call":"%b",%b"key":"%b",%b"req":"%b",%b' % (
+                call.id.encode(), a, call.key.encode(), b, req.encode(), c,
+            )  # fmt: skip
+            self._write("request", text)
+        else:
+            fields: dict[str, Tree] = {"call": call.id, "type": spec.type, "name": name, "key": call.key}
+            self._emit("request", {**fields, "profile": call.profile, "req": req, **self._rare(call)})
+        call.request_seq = self._journal.seq
+
+    def _shared(self, call: Call, name: str) -> tuple[bytes, bytes, bytes]:
+        """What the entries of most requests made at one place share, as JSON: before, between and after the rest."""
+        spec = call.spec
+        same = (spec.type, name, spec.profile, call.src, call.parent, spec.effect)
+        texts = self._alike.get(same)
+        if texts is None:
+            after: dict[str, Tree] = {"src": call.src}
+            if call.parent is not None:
+                after["parent"] = call.parent
+            if spec.effect is not None:
+                after["effect"] = spec.effect
+            named: dict[str, Tree] = {"type": spec.type, "name": name}
+            texts = (
+                dump(named)[1:-1] + b",",
+                dump({"profile": spec.profile})[1:-1] + b",",
+                dump(after)[1:-1],
+            )
+            if len(self._alike) < _ALIKE:
+                self._alike[same] = texts
+        return texts
+
+    def _rare(self, call: Call) -> dict[str, Tree]:
+        """The fields after ``req``, with those that few requests have."""
+        fields: dict[str, Tree] = {"src": call.src}
         if call.rule is not None:
             fields["rule"] = self._put(call.rule.rule, "a profile")
         if call.parent is not None:
             fields["parent"] = call.parent
-        if spec.effect is not None:
-            fields["effect"] = spec.effect
+        if call.spec.effect is not None:
+            fields["effect"] = call.spec.effect
         if call.attempt > 1:
             fields["attempt"] = call.attempt
-        self._emit("request", fields)
-        call.request_seq = self._journal.seq
+        return fields
 
     def outcome(
         self,
@@ -132,24 +167,30 @@ class TraceLedger:
         vt: int,
         usage: Mapping[str, Tree] | None,
         dur: int | None,
+        text: bytes | None = None,
     ) -> None:
         if self._chunks:
             self._settle()
+        if self._streams:
+            self._streams.pop(call.id, None)
+        val = ""
+        if status in ("ok", "error"):
+            val = self._put(tree, f"call {call.index}", encoded=True, text=text)
+        if status == "ok" and d is not None and dur is not None and not usage and not self._more():
+            facts = (call.id.encode(), d, vt, val.encode(), dur)
+            self._write("outcome", b'"call":"%b","d":%d,"vt":%d,"status":"ok","val":"%b","dur":%d' % facts)
+            return
         fields: dict[str, Tree] = {"call": call.id}
         if d is not None:
             fields["d"] = d
         fields["vt"] = vt
         fields["status"] = status
-        if status == "error":
-            fields["err"] = self._put(tree, f"call {call.index}", encoded=True)
-        elif status == "ok":
-            fields["val"] = self._put(tree, f"call {call.index}", encoded=True)
+        if val:
+            fields["err" if status == "error" else "val"] = val
         if usage:
             fields["usage"] = dict(usage)
         if dur is not None:
             fields["dur"] = dur
-        if self._streams:
-            self._streams.pop(call.id, None)
         self._emit("outcome", fields)
 
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None:
@@ -226,11 +267,11 @@ class TraceLedger:
 
     # -- secrets -------------------------------------------------------------------------------------------------
 
-    def _put(self, tree: Tree, place: str, *, encoded: bool = False) -> str:
+    def _put(self, tree: Tree, place: str, *, encoded: bool = False, text: bytes | None = None) -> str:
         """The blob of a payload that is no request, with placeholders for the secrets in it. ``place`` says in reports
         what it is."""
         try:
-            return self._blobs.put(tree, encoded=encoded)
+            return self._blobs.put(tree, encoded=encoded, text=text)
         except Suspect:
             redactor = cast(Redactor, self._redactor)
             redactor.place = place
@@ -262,10 +303,18 @@ class TraceLedger:
             self._reads.clear()
         if self._redactor is not None and self._redactor.fresh:
             fields = {**fields, "secrets": self._sure(self._redactor.untold())}
+        self._write(kind, dump(dict(fields))[1:-1])
+
+    def _more(self) -> bool:
+        """Whether the next entry has fields that are not its own."""
+        return bool(self._reads) or (self._redactor is not None and bool(self._redactor.fresh))
+
+    def _write(self, kind: str, text: bytes) -> None:
+        """Append an entry, whose fields are ``text``, with the payloads that it names."""
+        journal = self._journal
         pending = self._blobs.take()
-        if pending:
-            self._journal.skip(len(pending))
-        self._append(pending + self._journal.entry(kind, fields, at=self._clock()))
+        journal.offset += len(pending)
+        self._append(pending + journal.entry_of(kind, text, at=self._clock()))
 
 
 class NoLedger:
@@ -287,6 +336,7 @@ class NoLedger:
         vt: int,
         usage: Mapping[str, Tree] | None,
         dur: int | None,
+        text: bytes | None = None,
     ) -> None:
         pass
 
