@@ -45,5 +45,5 @@ def failed(found: Mapping[str, float]) -> list[str]:
 def beside(name: str) -> str:
     """What to print beside a number: its bound, or the target that it has not reached."""
     if name in BOUNDS:
-        return f"(bound {BOUNDS[name]:,})"
+        return f"(bound {BOUNDS[name]:,}{f', target {TARGETS[name]:,}' if name in TARGETS else ''})"
     return f"(target {TARGETS[name]:,})" if name in TARGETS else ""

@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,24 @@ def measured(name: str, turns: int, rounds: int, cache: Path) -> Row:
         )
     except Unusable as reason:
         return Row(name, failed=str(reason))
-    except subprocess.TimeoutExpired:
-        return Row(name, failed=f"did not end within {_SECONDS} seconds")
+    except subprocess.TimeoutExpired as ended:
+        return Row(name, failed=_unfinished(ended.stderr, turns))
     if done.returncode:
         said = done.stderr.strip().splitlines()
         return Row(name, failed=f"does not run: {said[-1] if said else f'exit code {done.returncode}'}")
     return Row(name, json.loads(done.stdout.splitlines()[-1]))
+
+
+def _unfinished(said: bytes | str | None, turns: int) -> str:
+    """Why there is no row, with what is known of a replay that was under way: it says when it begins and ends."""
+    text = said.decode() if isinstance(said, bytes) else said or ""
+    steps = [line.split() for line in text.splitlines() if line.startswith(("replay ", "replayed "))]
+    reason = f"did not end within {_SECONDS} seconds"
+    if not steps or steps[-1][0] != "replay":
+        return reason
+    seconds = time.time() - float(steps[-1][1])
+    least = seconds / (2 * turns) * 1e6
+    return f"{reason}; its replay takes more than {least:,.0f} us a call (not over after {seconds:.0f} s)"
 
 
 def data(rows: list[Row], past: list[str]) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CONTESTANTS", "Contest", "Row", "behind", "lines"]
+__all__ = ["CONTESTANTS", "SDK", "Contest", "Row", "behind", "lines"]
+
+SDK = "openai SDK"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,9 @@ CONTESTANTS: dict[str, Contest] = {
     "langgraph functional": Contest("calls", "langgraph", "keeps results, not requests"),
     "dbos SQLite": Contest("calls", "dbos", "keeps results, not requests"),
     "temporalio replayer": Contest("calls", "temporalio", "records on a server only; history made by hand"),
-    "agentloom openai": Contest("openai SDK", None, "model calls only"),
-    "vcrpy + openai": Contest("openai SDK", "vcrpy", "model calls only; matches method and address"),
-    "vcrpy + openai, body": Contest("openai SDK", "vcrpy", "model calls only; matches bodies too"),
+    "agentloom openai": Contest(SDK, None, "model calls only"),
+    "vcrpy + openai": Contest(SDK, "vcrpy", "model calls only; matches method and address"),
+    "vcrpy + openai, body": Contest(SDK, "vcrpy", "model calls only; matches bodies too"),
 }
 """Every line in order. Those of one seam are compared with each other, and with no others."""
 
@@ -66,6 +69,26 @@ class Row:
         each = [a / b for a, b in zip(mine, other, strict=True)]
         return min(mine) / min(other), min(each), max(each)
 
+    def added(self) -> float | None:
+        """Seconds of processor time a call that recording adds to the agent without a recorder: the median over the
+        rounds. What the agent itself does, an SDK or a graph, is not the recorder's."""
+        seconds: dict[str, list[float]] = self.found.get("seconds", {})
+        if not seconds.get("record") or not seconds.get("bare"):
+            return None
+        each = [a - b for a, b in zip(seconds["record"], seconds["bare"], strict=True)]
+        return statistics.median(each) / (2 * float(self.found["turns"]))
+
+    def cost(self, what: str) -> float | None:
+        """What is compared, in times of floor A: at the SDK what recording adds to it, everywhere else all of it."""
+        if what == "record" and self.contest.seam == SDK:
+            added = self.added()
+            own = (
+                min(self.found["seconds"]["floor record"]) / (2 * float(self.found["turns"])) if added else 0
+            )
+            return added / own if added and own else None
+        ratio = self.ratio(what)
+        return None if ratio is None else ratio[0]
+
     def micros(self, what: str) -> float | None:
         """The least microseconds of processor time a call of workload W (two a turn)."""
         seconds = self.found.get("seconds", {}).get(what)
@@ -84,11 +107,11 @@ def behind(rows: Sequence[Row]) -> list[str]:
             continue
         for peer in (row for row in rows if not row.ours and row.contest.seam == own.contest.seam):
             for what in ("record", "replay"):
-                mine, theirs = own.ratio(what), peer.ratio(what)
+                mine, theirs = own.cost(what), peer.cost(what)
                 if what == "replay" and not peer.checks:
                     continue
-                if mine and theirs and mine[0] >= theirs[0]:
-                    found.append(f"{own.name}: {what} {mine[0]:.2f}x, {peer.name} {theirs[0]:.2f}x")
+                if mine is not None and theirs is not None and mine >= theirs:
+                    found.append(f"{own.name}: {what} {mine:.2f}x, {peer.name} {theirs:.2f}x")
     return found
 
 
@@ -114,10 +137,14 @@ def _line(row: Row) -> str:
     cells += [
         f"{_number(row.micros(what)):>8} {_times(row.ratio(what)):>23}" for what in ("record", "replay")
     ]
-    size = f"{row.found['bytes']:>11,} {row.found['growth']:>8.1f}x"
+    growth = "-" if row.found["growth"] is None else f"{row.found['growth']:.1f}x"
+    size = f"{row.found['bytes']:>11,} {growth:>9}"
     again = [
         f"replay performs {count} {kind} calls" for kind, count in row.found["performed"].items() if count
     ]
+    added = row.added()
+    if row.contest.seam == SDK and added is not None:
+        again.append(f"recording adds {added * 1e6:,.0f} us a call")
     note = "; ".join([row.contest.note] * bool(row.contest.note) + again)
     return f"{' '.join(cells)} {notices:>8} {size}  {note}".rstrip()
 

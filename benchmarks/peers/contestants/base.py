@@ -25,6 +25,8 @@ class Contestant:
     records = True
     replays = True
     """Whether ``replay`` runs the agent again, answered from what was recorded."""
+    grows = True
+    """Whether a run four times as long is recorded too, to see how what it leaves grows."""
     folder: Path
 
     def prepare(self, folder: Path) -> None:
