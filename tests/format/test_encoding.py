@@ -16,6 +16,7 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from agentloom.errors import ValueRefused
+from agentloom.format.echoes import text_of
 from agentloom.format.encoding import encode_apart, path_of, plain_items
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
 from agentloom.format.values import Types, decode, encode
@@ -216,8 +217,9 @@ def test_what_contains_itself_is_named() -> None:
     ids=lambda value: str(value)[:30],
 )
 def test_whether_a_tree_is_its_own_value(value: Any, plain: bool) -> None:
-    tree, apart = encode_apart(value)
+    tree, apart, text = encode_apart(value)
     assert apart is plain
+    assert text is None or text == text_of(tree)
     assert decode(tree) == value
     assert (tree == value) or not plain
 

@@ -65,8 +65,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "an outcome is written after it was delivered",
         "runtime/ledger.py",
-        "        self._append(pending + self._journal.entry(kind, fields, at=self._clock()))\n",
-        "        held = getattr(self, 'held', b'') + pending + self._journal.entry(kind, fields, at=self._clock())\n"
+        "        self._append(pending + journal.entry_of(kind, text, at=self._clock()))\n",
+        "        held = getattr(self, 'held', b'') + pending + journal.entry_of(kind, text, at=self._clock())\n"
         "        self.held = held if kind == 'outcome' else b''\n"
         "        if kind != 'outcome':\n"
         "            self._append(held)\n",
@@ -75,8 +75,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a request is written after its effect",
         "runtime/ledger.py",
-        "        self._append(pending + self._journal.entry(kind, fields, at=self._clock()))\n",
-        "        held = getattr(self, 'held', b'') + pending + self._journal.entry(kind, fields, at=self._clock())\n"
+        "        self._append(pending + journal.entry_of(kind, text, at=self._clock()))\n",
+        "        held = getattr(self, 'held', b'') + pending + journal.entry_of(kind, text, at=self._clock())\n"
         "        self.held = held if kind == 'request' else b''\n"
         "        if kind != 'request':\n"
         "            self._append(held)\n",
@@ -276,9 +276,9 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a mapping loses its order",
         "format/blobs.py",
-        '        text = text_of(tree) if encoded else dump(tree)\n        known = content(b"json", text)\n',
+        '        known = sha256(b"json" + text).digest()\n        found',
         "        tree = dict(sorted(tree.items())) if type(tree) is dict else tree\n"
-        '        text = text_of(tree) if encoded else dump(tree)\n        known = content(b"json", text)\n',
+        '        text = text_of(tree)\n        known = sha256(b"json" + text).digest()\n        found',
         "lists",
     ),
 )

@@ -141,10 +141,9 @@ class Arrival:
     the loop is let go on (``call`` is None in all three).
 
     A live source gives ``value`` (any object, still to be encoded) or ``error``; a replay source gives ``tree``, the
-    recorded one, and sets ``recorded``. With ``plain`` the tree is its own value, for the agent to have; ``text`` is its
-    JSON, where that is at hand. ``vt`` is
-    the virtual time of the delivery, ``dur`` the duration of the call and ``offset`` the arrival of a chunk since its
-    call began, all in nanoseconds.
+    recorded one, and sets ``recorded``. With ``plain`` the tree is its own value, for the agent to have; ``text`` is
+    its JSON, where that is at hand. ``vt`` is the virtual time of the delivery, ``dur`` the duration of the call and
+    ``offset`` the arrival of a chunk since its call began, all in nanoseconds.
     """
 
     kind: Literal["outcome", "chunk", "timer", "cancel", "turn"]

@@ -15,8 +15,8 @@ from typing import Any
 
 from agentloom.format.values import Tree
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
-from agentloom.runtime.profiles import Profile
 from agentloom.runtime.hostwork import HostWork, Waiting
+from agentloom.runtime.profiles import Profile
 from agentloom.runtime.scope import leave, outside, run_outside
 from agentloom.runtime.source import StateEntry
 
