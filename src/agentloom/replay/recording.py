@@ -64,9 +64,10 @@ class RecordedCall:
         self.key = entry["key"]
         self.profile = entry["profile"]
         self.req = entry["req"]
-        self.src = _of_type(str, entry.get("src")) or ""
-        self.parent = _of_type(str, entry.get("parent"))
-        self.effect = _of_type(str, entry.get("effect"))
+        src, parent, effect = entry.get("src"), entry.get("parent"), entry.get("effect")
+        self.src = src if type(src) is str else ""
+        self.parent = parent if type(parent) is str else None
+        self.effect = effect if type(effect) is str else None
         self.seq = entry["seq"]
         if "attempt" in entry:
             self.attempt = _of_type(int, entry["attempt"]) or 1
