@@ -13,10 +13,13 @@ BOUNDS: dict[str, float] = {
     "growth": 4.2,
     # Processor time a call, in times of floor A at the same N.
     "sync record at N=100": 3.0,
-    "async replay at N=100": 4.0,
+    "sync replay at N=100": 2.7,
+    "async record at N=100": 4.4,
+    "async replay at N=100": 3.5,
     "sync record at N=400": 1.5,
-    "sync replay at N=400": 1.5,
-    "async replay at N=400": 2.5,
+    "sync replay at N=400": 1.3,
+    "async record at N=400": 2.1,
+    "async replay at N=400": 1.5,
     # Calls outside runs, with the guard in place and with agentloom imported, in times of a process without it.
     "guard time.time": 3.5,
     "guard datetime.now": 1.3,
@@ -34,7 +37,8 @@ TARGETS: dict[str, float] = {
     "sync replay at N=100": 2.0,
     "async record at N=400": 1.5,
 }
-"""Wanted, and not reached, or not with a margin on a busy machine (docs/adr/0013)."""
+"""Wanted, and not reached, or not with a margin on a busy machine (docs/adr/0013). The bound beside one of these is a
+fifth or so above what is measured, so that a change which makes calls dearer by two fifths fails."""
 
 
 def failed(found: Mapping[str, float]) -> list[str]:
