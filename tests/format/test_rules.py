@@ -247,6 +247,14 @@ BAD: list[tuple[str, Callable[[], Maker], str, str]] = [
             ("keys", 2, "version.digest", "a digest or key algorithm"),
             ("run", "7f3a", "entry.field", "'7f3a' is not a run id"),
             ("epoch", "1", "entry.field", r"start entry needs epoch \(int\)"),
+            *(
+                (name, "absent", "entry.field", f"start entry needs {name}")
+                for name in ("flags", "digest", "keys")
+            ),
+            *(
+                (name, "absent", "entry.field", f"start entry needs {name}")
+                for name in ("run", "epoch", "nonce")
+            ),
         )
     ),
 ]
@@ -332,6 +340,17 @@ def test_every_entry_has_its_number_its_chain_and_its_time(changes: dict[str, An
         "entry.field" if not integrity else "entry.seq" if "seq" in changes else "chain.prev"
     )
     assert rules.seq == 1
+    assert len(caught.value.message.split()) > 3
+
+
+def test_numbers_of_entries_stay_exact_in_every_reader_of_json() -> None:
+    rules = Rules()
+    taken(rules, "start", **start_fields())
+    rules.seq = 2**53 - 1
+    taken(rules, "note")
+    with pytest.raises(Broken, match=f"entry {2**53} stands where") as caught:
+        taken(rules, "note")
+    assert (caught.value.code, caught.value.integrity) == ("entry.seq", True)
 
 
 REQUIRED = [
