@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentloom.errors import Diverged
-from agentloom.replay.mismatch import _times
+from agentloom.replay.mismatch import Judge, _times
 from agentloom.replay.report import CallRef, Finding
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.calls import Call, CallSpec
@@ -108,3 +108,19 @@ def test_how_often_in_words() -> None:
         "3 times",
         "1,000 times",
     ]
+
+
+def test_calls_awaited_one_after_the_other_that_are_left_out_are_missing() -> None:
+    def three(bench: Bench) -> None:
+        for q in "abc":
+            answered(bench, q)
+
+    recording = record(three)
+    _, session = replaying(record(lambda bench: None))
+    session.engine.source.begin = lambda call: None  # type: ignore[method-assign]
+    call = find(session, "c")
+    finding = Judge(recording, 0, [call], quiescent=True).finding()
+    assert (finding.cls, finding.reason) == ("missing", "skipped")
+    assert finding.message.startswith('find("a") and 1 more recorded here are not made now. Now: find("c")')
+    assert finding.call is not None
+    assert finding.call.id == recording.calls[0].id
