@@ -255,3 +255,9 @@ def test_a_line_may_have_so_many_bytes(monkeypatch: pytest.MonkeyPatch, step: in
             with pytest.raises(FormatError, match="a line of more than 60 bytes") as caught:
                 list(lines)
             assert (caught.value.code, caught.value.offset) == ("line.long", 6)
+
+
+def test_the_first_line_may_have_as_many_bytes_as_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "LINE_BYTES", 60)
+    data = b"x" * 60 + b"\n"
+    assert list(tail._lines(File(data).read, 0, len(data))) == [(0, b"x" * 60)]
