@@ -183,8 +183,8 @@ def _guarded() -> bytes:
 
 def _redacted() -> bytes:
     maker = Maker("redacted")
-    first: Tree = [{"n": 1, "kind": "environment", "name": "API_KEY", "place": "the input"}]
-    maker.start(input=maker.put({"args": ["use __redacted_1__"], "kwargs": {}}), secrets=maker.put(first))
+    first: Tree = [{"n": 1, "kind": "environment", "name": "API_KEY", "place": "the code"}]
+    maker.start(secrets=maker.put(first))
     request: dict[str, Tree] = {"args": ["Bearer __redacted_1__", {"$bytes": "X19yZWRhY3RlZF8xX18="}]}
     maker.request("root/agent#0", "tool", "say", request)
     second: Tree = [{"n": 2, "kind": "JWT", "place": "call 1"}]
