@@ -57,7 +57,7 @@ def test_a_damaged_blob_and_a_wrong_place_are_noticed() -> None:
     with pytest.raises(FormatError, match=r"blob\.id"):
         Blobs(file.read, file.size, {})[blob]
     other = Journal.parse(data).entries[3]["req"]
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match=other):
         Blobs(File(data).read, len(data), {other: at})[other]
     with pytest.raises(FormatError, match=r"tail\.torn"):
         Blobs(File(data[: at + 200]).read, at + 200, {blob: at})[blob]
