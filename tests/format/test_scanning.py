@@ -134,3 +134,22 @@ def test_zeros_after_the_last_line_are_a_torn_append_and_elsewhere_a_fault() -> 
     start = scan(parts[0][:-1] + b"\0}\n")
     assert start.fault is not None
     assert start.fault.line == 1
+
+
+def test_an_append_that_was_begun_after_few_entries_is_cut_off_whole() -> None:
+    made = Maker("few").start()
+    start = made.data
+    zeros = scan(lines(start)[0] + b"\n" + b"\0" * 9 + b"\n")
+    assert (zeros.fault, zeros.torn) == (None, 10)
+    first = scan(lines(start)[0][:-1] + b"\0}\n")
+    assert first.fault is not None
+    assert (first.fault.code, first.torn) == ("json.syntax", 0)
+    made.entry("note", val=made.put("one"))
+    whole = made.data
+    made.put("two")
+    pending = made.blobs.take()
+    for cut in (len(pending), 30):
+        found = scan(whole + pending[:cut])
+        assert found.torn == (0 if cut == len(pending) else cut)
+        assert found.whole(len(whole) + cut) == len(whole)
+    assert scan(start).whole(len(start)) == len(start)
