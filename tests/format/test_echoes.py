@@ -220,3 +220,13 @@ def test_what_a_long_run_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     read = journal(made)
     assert read.tree(first) == read.tree(again) == said
     assert read.tree(hold(made, {"number": 499, "text": "499 " * 60})) == {"number": 499, "text": "499 " * 60}
+
+
+@pytest.mark.parametrize(("held", "left"), [(7, 7), (8, 8), (9, 7), (12, 9), (20, 15)])
+def test_the_oldest_quarter_goes_where_too_many_are_held(
+    held: int, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(echoes, "CONTENTS", 8)
+    kept = {b"%d" % number: number for number in range(held)}
+    echoes.drop_oldest(kept)
+    assert list(kept.values()) == list(range(held - left, held))
