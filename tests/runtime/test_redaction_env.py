@@ -25,7 +25,9 @@ from agentloom.runtime.redaction_find import Known
         ("ACME_DSN", "https://example.com/path-of-thing", False),
     ],
 )
-def test_a_value_is_looked_for(monkeypatch: pytest.MonkeyPatch, name: str, value: str, looked_for: bool) -> None:
+def test_a_value_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, looked_for: bool
+) -> None:
     monkeypatch.setenv(name, value)
     found = environment_values().values
     assert (found.get(value.strip().encode()) == Known("environment", name)) is looked_for

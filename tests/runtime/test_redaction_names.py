@@ -9,13 +9,23 @@ from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, 
 
 @pytest.mark.parametrize(
     "name",
-    ["OPENAI_API_KEY", "DB_PASSWORD", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "SENTRY_DSN", "PGPASSWORD", "AUTH"],
+    [
+        "OPENAI_API_KEY",
+        "DB_PASSWORD",
+        "GITHUB_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "SENTRY_DSN",
+        "PGPASSWORD",
+        "AUTH",
+    ],
 )
 def test_variables_that_hold_credentials(name: str) -> None:
     assert is_secret_variable(name)
 
 
-@pytest.mark.parametrize("name", ["PWD", "OLDPWD", "HOME", "PATH", "MAX_TOKENS", "TOKENIZERS_PARALLELISM", "KEYBOARD"])
+@pytest.mark.parametrize(
+    "name", ["PWD", "OLDPWD", "HOME", "PATH", "MAX_TOKENS", "TOKENIZERS_PARALLELISM", "KEYBOARD"]
+)
 def test_variables_that_do_not(name: str) -> None:
     assert not is_secret_variable(name)
 

@@ -54,7 +54,7 @@ class Workflow:
         check_workflow_name(name)
         self.name = name
         self._profiles = profiles_of(profiles)
-        self._guard = None if guard is None else chosen_policy(guard)
+        self._guard: GuardPolicy | None = None if guard is None else chosen_policy(guard)
         self._steps: dict[str, Step] = {}
         self._open: dict[str, None] = {}  # decorators that have not decorated anything yet
         self._built: Graph | None = None

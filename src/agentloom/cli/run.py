@@ -155,8 +155,8 @@ def _json(value: Any) -> str:
 
 
 def _counts(settings: Settings, run: str) -> tuple[dict[str, int], list[Secret]]:
-    """Calls by type, and secrets that were redacted, from the trace itself, so that they are right also when the process
-    was killed."""
+    """Calls by type, and secrets that were redacted, from the trace itself, so that they are right also when the
+    process was killed."""
     from agentloom.format.journal import Journal
     from agentloom.runtime.redaction import secrets_in
 

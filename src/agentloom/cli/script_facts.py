@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from agentloom.runtime.agents import AgentFunction
     from agentloom.runtime.redaction import Secret
 
-__all__ = ["PLACEHOLDER", "own_files", "replay_environment", "script_agent", "script_code", "settings", "show_placeholders"]
+__all__ = [
+    "PLACEHOLDER",
+    "own_files",
+    "replay_environment",
+    "script_agent",
+    "script_code",
+    "settings",
+    "show_placeholders",
+]
 
 PLACEHOLDER = "agentloom-replay"
 """What variables that hold credentials read as on replay."""

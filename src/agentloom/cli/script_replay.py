@@ -85,7 +85,10 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
     def finish(ended: Ended) -> None:
         try:
             session.engine.finish(ended.status, run.output(ended))
-        except (ControlFlow, UnrecordedEffect):  # a verdict; or the guard stopped the script, as when recorded
+        except (
+            ControlFlow,
+            UnrecordedEffect,
+        ):  # a verdict; or the guard stopped the script, as when recorded
             if not settled():
                 raise
 

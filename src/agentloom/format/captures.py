@@ -31,8 +31,8 @@ class Grown:
     """A list of a request: its tree, and which earlier list it extends (``base``, all of its ``keep`` items).
 
     ``items`` is shared with later lists: it is read, never changed. ``texts`` is the JSON of each item that was added,
-    where it is known. ``before`` and ``state`` belong to the keys, ``history`` to the blobs. ``twin`` is the list as it is
-    written, where that is another one: with placeholders for secrets.
+    where it is known. ``before`` and ``state`` belong to the keys, ``history`` to the blobs. ``twin`` is the list as it
+    is written, where that is another one: with placeholders for secrets.
     """
 
     __slots__ = (

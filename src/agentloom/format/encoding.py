@@ -65,7 +65,7 @@ def _encode_plain(value: Any) -> tuple[Any, bytes | None]:
     """
     if value is None or value is True or value is False:
         return value, None
-    kind = type(value)
+    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind is not dict and kind is not list:
         return _REFUSED
     small = small_copy(value)

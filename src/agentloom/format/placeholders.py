@@ -1,7 +1,7 @@
 """What stands in a trace for a secret: ``__redacted_1__``, numbered by first appearance in the run.
 
-Letters, digits and underscores alone: it comes unchanged through JSON, URLs, forms, headers, shells and most parsers, so
-that code which puts a placeholder together with other text on replay makes what was recorded (docs/adr/0015).
+Letters, digits and underscores alone: it comes unchanged through JSON, URLs, forms, headers, shells and most parsers,
+so that code which puts a placeholder together with other text on replay makes what was recorded (docs/adr/0015).
 """
 
 from __future__ import annotations

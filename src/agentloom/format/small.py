@@ -27,7 +27,7 @@ def small_copy(value: Any, levels: int = _LEVELS) -> dict[str, Any] | None:
     for key, item in fields.items():
         if type(key) is not str or key[:1] == "$" or not key.isascii():
             return None
-        kind: type[Any] = type(item)
+        kind: type[Any] = type(item)  # pyright: ignore[reportUnknownVariableType]
         if kind is str:
             if not item.isascii():
                 return None

@@ -91,7 +91,7 @@ class Engine:
         places: Places,
         redactor: Redactor | None = None,
     ) -> None:
-        """``redactor``: what keeps secrets from being written, and on replay makes of a request what was written of it."""
+        """``redactor``: what keeps secrets from being written, and on replay makes a request what was written of it."""
         self.ledger = ledger
         self.source = source
         self.redactor = redactor
@@ -171,8 +171,8 @@ class Engine:
         return call
 
     def redact(self, call: Call) -> bool:
-        """Make what is written of a request, with placeholders for the secrets in it, and the key of that. Whether it is
-        another one than the request as made. Once it was looked at, it is written as it is then."""
+        """Make what is written of a request, with placeholders for the secrets in it, and the key of that. Whether it
+        is another one than the request as made. Once it was looked at, it is written as it is then."""
         redactor = self.redactor
         if redactor is None:
             return False

@@ -109,7 +109,7 @@ def _first_step(perform: Callable[[], Awaitable[object]]) -> tuple[_Work | None,
     leave()
     made: object = perform()
     is_coroutine = type(made) is types.CoroutineType
-    work = cast("_Work", made) if is_coroutine else _awaiting(cast("Awaitable[object]", made))
+    work = cast("_Work", made) if is_coroutine else _awaiting(made)  # type: ignore[arg-type]
     try:
         return work, work.send(None)
     except StopIteration as stop:

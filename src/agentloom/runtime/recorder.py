@@ -124,7 +124,9 @@ def begin(
         redactor = Redactor(rules)
         ledger = TraceLedger(appender.append, _pooled(_urandom), reads=guard.pending, redactor=redactor)
         source = LiveSource(outer, clock)
-        engine = Engine(ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root), redactor=redactor)
+        engine = Engine(
+            ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root), redactor=redactor
+        )
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
         if guard.policy != "off":
             guard_process()
