@@ -37,7 +37,7 @@ PROBES: dict[str, str] = {
     "from time import time": "return early_time(), early_defaults(), Early.clock(), early_cell()",
     "time.sleep": "time.sleep(0.01); return time.time()",
     "time.tzname, time.timezone": "return list(time.tzname), time.timezone",
-    "datetime.now, utcnow, today": "t = datetime; return [str(at) for at in (t.now(), t.now(UTC), t.utcnow(), t.today())]",
+    "datetime.now, utcnow, today": "t = datetime; return str((t.now(), t.now(UTC), t.utcnow(), t.today()))",
     "now = datetime.now": "return str(early_now())",
     "date.today": "return str(date.today()), str(early_today()), str(datetime.fromtimestamp(0))",
     "datetime.astimezone, timestamp": "return str(datetime(2026, 7, 1).astimezone()), datetime(2026, 7, 1).timestamp()",
