@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Generator
 
@@ -29,13 +28,6 @@ MOST_PROCESSES = 8
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """A process for each core, within reason."""
     return min((yield), MOST_PROCESSES)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every process must give a case the same name, which one with an address in it has in none."""
-    odd = [item.nodeid for item in items if re.search(r" at 0x[0-9a-f]+>", item.nodeid)]
-    if odd:
-        raise pytest.UsageError("give these cases names of their own (ids=):\n" + "\n".join(odd))
 
 
 @pytest.fixture(autouse=True)
