@@ -59,7 +59,7 @@ TRIES: dict[str, tuple[str, str, int]] = {
 @pytest.mark.parametrize("way", list(TRIES))
 def test_nothing_is_performed(room: Room, way: str) -> None:
     before, inside, code = TRIES[way]
-    room.write(f"{AGENT}{before}\n@agent\ndef work():\n    {inside}\n    return 1\n")
+    room.write(f"{AGENT}{before}\n@agent(guard='virtual')\ndef work():\n    {inside}\n    return 1\n")
     recorded = room.call("run", "agent.py:work")
     assert "recorded" in recorded.err, recorded.all
     for name in ("x", "y", "z"):

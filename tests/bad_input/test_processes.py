@@ -144,7 +144,7 @@ def test_arguments_that_an_agent_does_not_take(room: Room) -> None:
 def test_what_an_agent_prints_does_not_spoil_the_document(room: Room) -> None:
     room.write(
         AGENT
-        + "@agent\ndef work():\n    print('a')\n    os.write(1, b'b\\n')\n    os.system('echo c')\n    return 1"
+        + "@agent(guard='virtual')\ndef work():\n    print('a')\n    os.write(1, b'b\\n')\n    os.system('echo c')\n    return 1"
     )
     done = room.call("run", "agent.py:work", "--json")
     assert json.loads(done.out)["status"] == "completed"
@@ -244,7 +244,7 @@ WAITING = {
     "sync tool": "@tool\ndef wait():\n    print('ready', flush=True); time.sleep(60)\n@agent\ndef work():\n    wait()",
     "async tool": "@tool\nasync def wait():\n    print('ready', flush=True); await asyncio.sleep(60)\n"
     "@agent\nasync def work():\n    await wait()",
-    "own code": "@agent\ndef work():\n    sync.now(); print('ready', flush=True); time.sleep(60)",
+    "own code": "@agent\ndef work():\n    sync.now(); print('ready', flush=True); threading.Event().wait(60)",
 }
 
 
@@ -279,7 +279,7 @@ def test_ctrl_c_ends_a_replay_at_once(room: Room, kind: str) -> None:
     text = (
         f"import os\n{wait}"
         if kind == "script"
-        else f"{AGENT}@agent\ndef work():\n    {body}\n    return 1\n"
+        else f"{AGENT}@agent(guard='off')\ndef work():\n    {body}\n    return 1\n"
     )
     target = room.write(text).name + ("" if kind == "script" else ":work")
     room.write("", "fast")
@@ -294,7 +294,7 @@ def test_ctrl_c_ends_a_replay_at_once(room: Room, kind: str) -> None:
 
 def test_a_run_that_goes_on_and_one_that_was_killed(room: Room) -> None:
     room.write(
-        AGENT + "import time\n@agent\ndef work():\n    sync.now(); print('ready', flush=True); time.sleep(60)"
+        AGENT + "@agent\ndef work():\n    sync.now(); print('ready', flush=True); threading.Event().wait(60)"
     )
     process = room.start("run", "agent.py:work")
     assert process.stdout is not None
@@ -322,7 +322,7 @@ def test_a_run_that_goes_on_and_one_that_was_killed(room: Room) -> None:
 def test_the_program_goes_on_when_only_the_parent_is_killed(room: Room) -> None:
     room.write(
         AGENT
-        + "import time\n@agent\ndef work():\n    print('ready', flush=True)\n"
+        + "import time\n@agent(guard='off')\ndef work():\n    print('ready', flush=True)\n"
         + "    while os.getppid() == PARENT: time.sleep(0.01)\n    return 1\n"
         + "PARENT = os.getppid()\n"
     )

@@ -20,7 +20,7 @@ from agentloom.runtime.registry import TYPES
 from tests.runtime.fakes import Bench
 
 MODEL = "agentloom.model/1"
-SECRET, MARK = "hunter2!", "(mark)"
+SECRET, MARK = "swordfish!", "(mark)"
 
 
 class Marks:

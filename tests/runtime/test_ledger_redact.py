@@ -19,7 +19,7 @@ from agentloom.runtime.places import Places
 from agentloom.runtime.registry import TYPES
 from tests.runtime.fakes import Bench
 
-SECRET, MARK = "hunter2!", "(mark)"
+SECRET, MARK = "swordfish!", "(mark)"
 
 
 class Marks:

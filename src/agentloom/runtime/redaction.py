@@ -18,11 +18,11 @@ from agentloom.format.echoes import text_of
 from agentloom.format.guards import class_of, is_map
 from agentloom.format.marks import Marks
 from agentloom.format.placeholders import PLACEHOLDER, START, placeholder
-from agentloom.runtime.redaction_env import environment_values
+from agentloom.runtime.redaction_env import environment_values, password_in
 from agentloom.runtime.redaction_find import NAMED, Finder, Known
 from agentloom.runtime.redaction_formats import is_open_value
 from agentloom.runtime.redaction_layers import local_layers
-from agentloom.runtime.redaction_names import is_secret_header, is_secret_name
+from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, is_secret_variable
 from agentloom.runtime.redaction_rules import NO_RULES, Rules
 
 if TYPE_CHECKING:
@@ -134,8 +134,15 @@ class Redactor:
             self._finder.learn({data: Known(kind, name)})
 
     def variable(self, name: str, value: str) -> str:
-        """What stands in the trace for the value of a variable that holds a credential, however short it is."""
+        """What stands in the trace for the value of a variable that holds a credential, however short it is. Of an
+        address with a password in it, which a client may want to read, the password alone is hidden."""
         known = Known("environment", name)
+        at = None if is_secret_variable(name) else password_in(value)
+        if at is not None:
+            password = value[at[0] : at[1]]
+            self.learn(password, "environment", name)
+            hidden = self._replace(password.encode("utf-8", "surrogateescape"), known).decode()
+            return value[: at[0]] + hidden + value[at[1] :]
         self.learn(value, "environment", name)
         return self._replace(value.encode("utf-8", "surrogateescape"), known).decode()
 

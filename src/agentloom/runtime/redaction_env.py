@@ -16,7 +16,7 @@ from agentloom.runtime.redaction_find import Known
 from agentloom.runtime.redaction_formats import is_open_value
 from agentloom.runtime.redaction_names import is_secret_variable
 
-__all__ = ["LEAST", "Environment", "environment_values", "too_common"]
+__all__ = ["LEAST", "Environment", "environment_values", "password_in", "too_common"]
 
 LEAST = 8
 """Characters from which a value is looked for."""
@@ -73,6 +73,12 @@ def _secret_texts(name: str, value: str, *, chosen: bool) -> list[str]:
         if not too_common(plain) and (chosen or not _is_place(plain)):
             found.append(plain)
     return found
+
+
+def password_in(value: str) -> tuple[int, int] | None:
+    """Where in an address its password is."""
+    found = _PASSWORD.search(value)
+    return None if found is None else found.span(1)
 
 
 def too_common(value: str, *, chosen: bool = False) -> bool:
