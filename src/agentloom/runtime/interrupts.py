@@ -31,9 +31,12 @@ _NEVER_WAIT = tuple(
         *(
             ("runtime", name + ".py")
             for name in (
-                "agents", "boundary", "calls", "changes", "driver_sync", "engine", "fieldrules", "identity",
-                "interrupts", "ledger", "live", "places", "profiles", "recorder", "registry", "scope", "session",
-                "source", "work",
+                "agents", "boundary", "calls", "changes", "driver_sync", "effects", "engine", "fieldrules", "guard",
+                "guard_clock", "guard_dates", "guard_effects", "guard_env", "guard_ids", "guard_random",
+                "guard_zone", "identity", "interrupts", "ledger", "live", "minted", "names", "places", "plain_json",
+                "profiles", "recorder", "redaction", "redaction_env", "redaction_find", "redaction_formats",
+                "redaction_layers", "redaction_names", "redaction_rules", "redaction_streams", "refuse", "registry",
+                "scope", "sendable", "session", "source", "work",
             )
         ),
         ("format", ""),
@@ -41,6 +44,9 @@ _NEVER_WAIT = tuple(
     )
 )  # fmt: skip
 """Where nothing takes long and everything is to be finished. Not here: what performs host calls, waits, hands over."""
+
+_WAITS = "_sleep"
+"""The one function there that waits: what stands in for ``time.sleep``, called outside of a run."""
 
 _users = 0
 _before: Callable[[int, FrameType | None], Any] | None = None
@@ -88,7 +94,7 @@ def _inside(frame: FrameType | None) -> bool:
     while frame is not None:
         name = frame.f_code.co_filename
         if name.startswith(_PACKAGE):
-            return name.startswith(_NEVER_WAIT)
+            return name.startswith(_NEVER_WAIT) and frame.f_code.co_name != _WAITS
         # The __init__ of a dataclass has no file: it counts as its module.
         made = name == "<string>" and str(frame.f_globals.get("__name__")).startswith("agentloom.")
         if not made and not name.startswith((_STDLIB, "<frozen")):
