@@ -144,7 +144,8 @@ def test_arguments_that_an_agent_does_not_take(room: Room) -> None:
 def test_what_an_agent_prints_does_not_spoil_the_document(room: Room) -> None:
     room.write(
         AGENT
-        + "@agent(guard='virtual')\ndef work():\n    print('a')\n    os.write(1, b'b\\n')\n    os.system('echo c')\n    return 1"
+        + "@agent(guard='virtual')\ndef work():\n"
+        + "    print('a')\n    os.write(1, b'b\\n')\n    os.system('echo c')\n    return 1"
     )
     done = room.call("run", "agent.py:work", "--json")
     assert json.loads(done.out)["status"] == "completed"

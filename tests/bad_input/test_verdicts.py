@@ -142,7 +142,10 @@ def test_a_script_that_ends_its_process_is_recorded_and_replayed_so(room: Room) 
 
 
 def test_a_process_that_is_killed_has_no_verdict_and_that_is_an_error(room: Room) -> None:
-    room.write(AGENT + "@agent(guard='virtual')\ndef work():\n    if os.path.exists('die'): os.abort()\n    return 1\n")
+    room.write(
+        AGENT
+        + "@agent(guard='virtual')\ndef work():\n    if os.path.exists('die'): os.abort()\n    return 1\n"
+    )
     assert room.call("run", "agent.py:work").code == 0
     room.write("", "die")
     again = room.call("replay", "last", "--json")
