@@ -69,7 +69,12 @@ def test_local_codings_keep_the_place_of_each_byte() -> None:
                 continue
             assert wanted.encode() in [layer.data for layer in layers]
             layer = next(layer for layer in layers if layer.data == wanted.encode())
-            assert len(layer.starts) == len(layer.data) + 1
+            places = [layer.span(index, index + 1)[0] for index in range(len(layer.data))]
+            assert places == sorted(places)
+            assert all(
+                coded.encode()[place : place + 1] in (layer.data[index : index + 1], b"\\", b"%")
+                for index, place in enumerate(places)
+            )
             assert layer.span(0, len(layer.data)) == (0, len(coded.encode()))
 
 

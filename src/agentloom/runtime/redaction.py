@@ -34,6 +34,7 @@ __all__ = ["Redactor", "Secret", "secrets_in", "secrets_line"]
 _LEARNED = 256  # values that are looked for in every form because they were met
 _LEARNED_BYTES = 8  # from here on: what is shorter stands in too much that is no secret
 _LONG_BYTES = 24
+_LARGE = 1 << 16  # bytes from which on one pass more costs more than a call
 _CODINGS = 4
 _SAID = 4  # secrets that one line names
 _FORMAT_TAGS = frozenset(("$ref", "$part", "$json", "$text", "$bytes", "$bytearray"))
@@ -112,7 +113,7 @@ class Redactor:
         if len(environment.raw) != len(environment.seen):  # variables came or went
             self._learn_environment()
         finder = self._finder
-        if (finder.find(data, True) or not finder.quick) and finder.suspects(data):
+        if (len(data) > _LARGE or finder.find(data, True) or not finder.quick) and finder.suspects(data):
             raise Suspect
 
     def _learn_environment(self) -> None:

@@ -17,10 +17,14 @@ import ahocorasick_rs
 from agentloom.format.placeholders import START
 from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context, Format, is_open_value
 from agentloom.runtime.redaction_layers import base64_blocks, gunzip, hex_blocks, local_layers, recode_gzip
+from agentloom.runtime.redaction_look import BEFORE, REACH, Stretches, Work
 
-__all__ = ["Change", "Finder", "Found", "Known", "Replace"]
+__all__ = ["PIECE", "Change", "Finder", "Found", "Known", "Replace"]
 
 _DEPTH = 5  # codings inside each other
+PIECE = 1 << 20
+"""Bytes in which places are looked for at once."""
+_LARGE = 1 << 16  # bytes from which on a text is decoded near the places alone where something may begin
 _KEPT_SCHEMES = (b"bearer ", b"basic ", b"token ")
 
 
@@ -62,9 +66,12 @@ class _Plan:
     automaton: Any
     meaning: list[Any]
     values: Mapping[bytes, Known] = field(default_factory=dict[bytes, Known])
+    longest: int = 0
 
 
-_CODED = object()  # a secret begins here in base64 or hexadecimal, if it is one
+_CODED = object()  # a secret begins here in hexadecimal, if it is one
+_WIDE = object()  # or in UTF-16
+_FOLDED = object()  # gzip, at the beginning of the text
 _ESCAPED = object()  # escapes of letters that need none
 _BINARY = object()  # a tag with base64
 _ZIPPED = object()  # gzip in base64
@@ -109,10 +116,13 @@ def _fixed() -> tuple[tuple[bytes, Any], ...]:
         for coded, more in _cores(start, least=4):
             found.setdefault(coded, _Coded(more))
         found.setdefault(start.hex().encode(), _CODED)
-        found.setdefault(b"\x00".join(bytes([byte]) for byte in start), _CODED)
+        found.setdefault(start.hex().upper().encode(), _CODED)
+        found.setdefault(b"\x00".join(bytes([byte]) for byte in start), _WIDE)
     found.setdefault(b"c2st", _Coded(0))
-    found.setdefault(b"H4sI", _ZIPPED)
-    found.setdefault(b"eJw", _ZIPPED)
+    for folded in (b"H4sI", b"eJw", b"eJx", b"eJy", b"eJz"):
+        found.setdefault(folded, _ZIPPED)
+    for folded in (b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
+        found.setdefault(folded, _FOLDED)
     found.setdefault(b"\\u00", _ESCAPED)
     found.setdefault(b"\\x", _ESCAPED)
     for tag in (b'"$bytes":"', b'"$bytearray":"', b'"$str":"'):
@@ -155,7 +165,7 @@ def _forms(value: bytes) -> Iterable[tuple[bytes, Any]]:
         yield core, _Coded(more)
     yield value.hex().encode(), _CODED
     yield value.hex().upper().encode(), _CODED
-    yield b"\x00".join(bytes([byte]) for byte in value), _CODED
+    yield b"\x00".join(bytes([byte]) for byte in value), _WIDE
 
 
 @functools.lru_cache(maxsize=32)
@@ -173,11 +183,127 @@ def _plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, 
         ahocorasick_rs.BytesAhoCorasick(list(table), implementation=implementation),
         list(table.values()),
         dict(values),
+        max(map(len, table), default=0),
     )
 
 
 def _first(item: tuple[bytes, Known]) -> bytes:
     return item[0]
+
+
+class _Runs:
+    """Runs of letters, digits, ``-`` and ``_``: in a long one nothing can be a key but what begins near its end.
+    Without this each beginning in a long run would be followed as far as a key may go."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._end = -1
+
+    def too_long(self, one: Format | _Near, start: int) -> bool:
+        """Whether the run from ``start`` on is longer than ``one`` may be. Places come about in order."""
+        if type(one) is not Format or not one.within:
+            return False
+        if start >= self._end or start < self._from:
+            self._from = start
+            self._end = cast("re.Match[bytes]", _TOKEN.match(self._data, start)).end()
+        return self._end - start > one.within
+
+    _from = 0
+
+
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]*")
+
+
+@dataclass(slots=True)
+class _Look:
+    """A first look at one text."""
+
+    plan: _Plan
+    stretches: Stretches
+
+    def any(self, hits: list[tuple[int, int, int]], base: int) -> bool:
+        """Whether a hit is more than chance. ``base``: where the text in which they were found begins."""
+        data, meaning = self.stretches.data, self.plan.meaning
+        runs = _Runs(data)
+        for index, at, stop in hits:
+            what = meaning[index]
+            start = base + at
+            if type(what) is list:
+                for one in cast("list[Any]", what):  # type: ignore[redundant-cast]
+                    if not runs.too_long(one, start) and Finder.seen(data, one, start) is not None:
+                        return True
+            elif what is not _MARK and self._coded(what, start, base + stop):
+                return True
+        return False
+
+    def _coded(self, what: object, start: int, end: int) -> bool:
+        stretches = self.stretches
+        if what is _ESCAPED:
+            return stretches.data[end : end + 1] in _PRINTED and stretches.escapes(start)
+        if type(what) is _Coded:
+            return stretches.base64(start, what.more)
+        if what is _CODED:
+            return stretches.hexadecimal(start)
+        if what is _WIDE:
+            return stretches.wide(start)
+        if what is _ZIPPED:
+            return stretches.zipped(start)
+        if what is _FOLDED:
+            folded = None if start else gunzip(stretches.data)
+            return folded is not None and stretches.suspects(folded)
+        return what is not _BINARY or self._tag(end)
+
+    def _tag(self, start: int) -> bool:
+        data = self.stretches.data
+        try:
+            plain = base64.b64decode(data[start : data.index(b'"', start)])
+        except ValueError:
+            return True
+        return self.stretches.suspects(plain)
+
+
+_PRINTED = (b"2", b"3", b"4", b"5", b"6", b"7")  # first digits of what may be in a secret
+
+
+@dataclass(slots=True)
+class _Places:
+    """Where in a text something may begin."""
+
+    near: list[int] = field(default_factory=list[int])
+    """Shapes, names, escapes."""
+    aligned: dict[int, int] = field(default_factory=dict[int, int])
+    """Base64: after how many characters of a block."""
+    digits: list[int] = field(default_factory=list[int])
+    wide: list[int] = field(default_factory=list[int])
+
+    def add(self, what: object, start: int) -> None:
+        """Note a place where something coded may begin."""
+        if type(what) is _Coded:
+            self.aligned[start] = what.more
+        elif what is _ZIPPED:
+            self.aligned[start] = 0
+        elif what is _CODED:
+            self.digits.append(start)
+        elif what is _WIDE:
+            self.wide.append(start)
+            self.near.append(start)
+        elif what is _ESCAPED:
+            self.near.append(start)
+
+    def windows(self, size: int) -> list[tuple[int, int]]:
+        """The parts of a text of ``size`` bytes that are near such a place."""
+        found: list[tuple[int, int]] = []
+        for place in sorted(self.near):
+            begin, end = max(0, place - BEFORE), min(size, place + REACH)
+            if found and begin <= found[-1][1]:
+                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            else:
+                found.append((begin, end))
+        return found
+
+    def has_wide(self, begin: int, end: int) -> bool:
+        """Whether text in UTF-16 may be in a part."""
+        return any(begin <= place < end for place in self.wide)
 
 
 class Finder:
@@ -225,43 +351,32 @@ class Finder:
     def suspects(self, data: bytes) -> bool:
         """Whether ``data`` (the JSON of a payload, or its bytes) must be looked at closely. Never misses what
         ``changes`` finds in the texts of that payload; most payloads cost this one pass."""
-        if self.more is not None:
-            return True
-        hits = self.find(data, True)
-        if hits and self._any(data, hits, self._plan.meaning):
-            return True
-        extra = self._extra
-        if extra is not None:
-            hits = extra.automaton.find_matches_as_indexes(data, True)
-            return bool(hits) and self._any(data, hits, extra.meaning)
-        return False
+        return self.more is not None or self._suspects(data, _DEPTH, Work(len(data)))
 
-    def _any(self, data: bytes, hits: list[tuple[int, int, int]], meaning: list[Any]) -> bool:
-        for index, start, end in hits:
-            what = meaning[index]
-            if type(what) is list:
-                if any(self._seen(data, one, start) is not None for one in cast("list[Any]", what)):  # type: ignore[redundant-cast]
-                    return True
-            elif what is _ESCAPED:
-                if data[end : end + 1] in (b"2", b"3", b"4", b"5", b"6", b"7"):
-                    return True
-            elif what is _BINARY:
-                if self._suspects_tag(data, end):
-                    return True
-            elif what is not _MARK:
-                return True
-        return False
+    def _suspects(self, data: bytes, depth: int, work: Work) -> bool:
+        """``depth``: so many codings inside each other. What is deeper, or more ``work``, is suspect."""
 
-    def _suspects_tag(self, data: bytes, start: int) -> bool:
-        try:
-            plain = base64.b64decode(data[start : data.index(b'"', start)])
-        except ValueError:
-            return True
-        folded = gunzip(plain)
-        return self.suspects(plain) or (folded is not None and self.suspects(folded))
+        def inner(plain: bytes) -> bool:
+            return not depth or not work.take(len(plain)) or self._suspects(plain, depth - 1, work)
+
+        for plan in (self._plan, self._extra):
+            if plan is None:
+                continue
+            look = _Look(plan, Stretches(data, inner))
+            find = plan.automaton.find_matches_as_indexes
+            if len(data) <= PIECE:
+                if (hits := find(data, True)) and look.any(hits, 0):
+                    return True
+                continue
+            for start in range(0, len(data), PIECE):
+                hits = find(data[start : start + PIECE + plan.longest], True)
+                if hits and look.any(hits, start):
+                    return True
+        return False
 
     @staticmethod
-    def _seen(data: bytes, one: Format | _Near, start: int) -> Found | None:
+    def seen(data: bytes, one: Format | _Near, start: int) -> Found | None:
+        """What is secret where something of a known shape, or a telling name, begins."""
         if type(one) is Format:
             match = one.pattern.match(data, start)
             if match is None:
@@ -278,8 +393,11 @@ class Finder:
 
     # -- a close look --------------------------------------------------------------------------------------------
 
-    def changes(self, data: bytes, replace: Replace, depth: int = _DEPTH) -> list[Change]:
+    def changes(
+        self, data: bytes, replace: Replace, depth: int = _DEPTH, work: Work | None = None
+    ) -> list[Change]:
         """What must be replaced in a text, in order, none overlapping another."""
+        work = Work(len(data)) if work is None else work
         hits = self.find(data, True)
         if self._extra is not None:
             hits = hits + [
@@ -288,12 +406,12 @@ class Finder:
             ]
         if not hits and self.more is None:
             return []
-        found, aligned, coded, zipped = self._direct(data, hits)
+        found, places = self._direct(data, hits)
         if self.more is not None:
             found += self.more(data)
         made: list[Change] = []
         if depth:
-            self._below(data, replace, depth, aligned, coded, zipped, made)
+            self._below(data, replace, depth, places, made, work)
         spans = _merged(found, made)
         return [
             one
@@ -302,34 +420,29 @@ class Finder:
             for one in spans
         ]
 
-    def _direct(
-        self, data: bytes, hits: list[tuple[int, int, int]]
-    ) -> tuple[list[Found], dict[int, int], bool, bool]:
+    def _direct(self, data: bytes, hits: list[tuple[int, int, int]]) -> tuple[list[Found], _Places]:
         found: list[Found] = []
-        aligned: dict[int, int] = {}
-        coded = zipped = False
+        places = _Places()
+        runs = _Runs(data)
         done: dict[int, int] = {}  # of each format, where its last match ends
         for index, start, end in hits:
             what = self._plan.meaning[index] if index >= 0 else self._extra.meaning[-1 - index]  # type: ignore[union-attr]
-            if type(what) is Known:
-                found.append(Found(start, end, what, True))
-            elif type(what) is list:
+            if type(what) is list:
+                places.near.append(start)
                 for one in cast("list[Any]", what):  # type: ignore[redundant-cast]
-                    if done.get(id(one), 0) > start:
+                    if done.get(id(one), 0) > start or runs.too_long(one, start):
                         continue
-                    seen = self._seen(data, one, start)
+                    seen = self.seen(data, one, start)
                     if seen is not None:
                         found.append(seen)
                         done[id(one)] = seen.end
-            elif type(what) is _Coded:
-                aligned[start] = what.more
-            elif what is _ZIPPED:
-                zipped = True
-            elif what is _CODED:
-                coded = True
+            elif type(what) is Known:
+                found.append(Found(start, end, what, True))
             elif what is _MARK:
                 self._mark(data, start)
-        return found, aligned, coded, zipped
+            else:
+                places.add(what, start)
+        return found, places
 
     def _mark(self, data: bytes, start: int) -> None:
         digits = data[start + len(START) : start + len(START) + 12].partition(b"_")[0]
@@ -337,27 +450,24 @@ class Finder:
             self.marked.add(int(digits))
 
     def _below(
-        self,
-        data: bytes,
-        replace: Replace,
-        depth: int,
-        aligned: dict[int, int],
-        coded: bool,
-        zipped: bool,
-        made: list[Change],
+        self, data: bytes, replace: Replace, depth: int, places: _Places, made: list[Change], work: Work
     ) -> None:
-        def change(inner: bytes) -> bytes:
-            return self.applied(inner, replace, depth - 1)
+        every = len(data) <= _LARGE
 
-        for layer in local_layers(data):
-            made += [
-                Change(*layer.span(one.start, one.end), layer.code(one.text))
-                for one in self.changes(layer.data, replace, depth - 1)
-            ]
-        if aligned or zipped:
-            made += [Change(*one) for one in base64_blocks(data, aligned, change)]
-        if coded:
-            made += [Change(*one) for one in hex_blocks(data, change)]
+        def change(inner: bytes) -> bytes:
+            return self.applied(inner, replace, depth - 1, work) if work.take(len(inner)) else inner
+
+        for begin, end in [(0, len(data))] if every else places.windows(len(data)):
+            for layer in local_layers(data[begin:end], wide=every or places.has_wide(begin, end)):
+                if not work.take(len(layer.data)):
+                    continue
+                for one in self.changes(layer.data, replace, depth - 1, work):
+                    start, stop = layer.span(one.start, one.end)
+                    made.append(Change(begin + start, begin + stop, layer.code(one.text)))
+        if places.aligned:
+            made += [Change(*one) for one in base64_blocks(data, places.aligned, change, every=every)]
+        if places.digits:
+            made += [Change(*one) for one in hex_blocks(data, change, places.digits, every=every)]
 
     def beginning(self, data: bytes) -> int | None:
         """Where, at the end of ``data``, a secret may have begun that goes on in what follows."""
@@ -374,13 +484,19 @@ class Finder:
             places.append(match.start("password") if match["password"] is not None else match.start())
         return min(places, default=None)
 
-    def applied(self, data: bytes, replace: Replace, depth: int = _DEPTH) -> bytes:
+    def applied(self, data: bytes, replace: Replace, depth: int = _DEPTH, work: Work | None = None) -> bytes:
         """``data`` with what must be replaced; the very same where that is nothing."""
+        work = Work(len(data)) if work is None else work
         if depth and data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
-            folded = recode_gzip(data, lambda inner: self.applied(inner, replace, depth - 1))
+            folded = recode_gzip(
+                data,
+                lambda inner: (
+                    self.applied(inner, replace, depth - 1, work) if work.take(len(inner)) else inner
+                ),
+            )
             if folded is not data:
                 return folded
-        changes = self.changes(data, replace, depth)
+        changes = self.changes(data, replace, depth, work)
         if not changes:
             return data
         parts: list[bytes] = []

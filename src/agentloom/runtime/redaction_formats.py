@@ -15,6 +15,7 @@ __all__ = ["CONTEXTS", "FORMATS", "Context", "Format", "is_open_value"]
 # Before a key stands no letter or digit, unless they are the end of an escape: "\n", "\u000a", "%3D".
 _BEFORE = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
 _AFTER = rb"(?![A-Za-z0-9_-])"
+_KEY_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,16 @@ class Format:
     starts: tuple[bytes, ...]
     pattern: re.Pattern[bytes]
     group: int = 0
+    within: int = 0
+    """The most bytes that it takes up to the end of its run of letters, digits, ``-`` and ``_``; 0 where it may go
+    on behind such a run."""
 
 
 def _key(kind: str, starts: str, rest: str, *, after: bytes = _AFTER) -> Format:
     heads = tuple(start.encode() for start in starts.split())
     either = b"|".join(re.escape(head) for head in heads)
-    return Format(kind, heads, re.compile(_BEFORE + b"(?:" + either + b")" + rest.encode() + after))
+    pattern = re.compile(_BEFORE + b"(?:" + either + b")" + rest.encode() + after)
+    return Format(kind, heads, pattern, within=0 if set(rest) & set("./=") else _KEY_BYTES)
 
 
 _GAP = rb"(?:[ +]|%20)"
@@ -49,7 +54,7 @@ _HEAD = (
 
 FORMATS: tuple[Format, ...] = (
     # Documented prefixes of model providers.
-    _key("OpenAI-style key", "sk-", r"(?:[A-Za-z0-9]+-)?[A-Za-z0-9_-]{20,300}"),
+    _key("OpenAI-style key", "sk-", r"(?:[A-Za-z0-9]{1,64}-)?[A-Za-z0-9_-]{20,300}"),
     _key("Anthropic key", "sk-ant-", r"[A-Za-z0-9_-]{20,200}"),
     _key("Hugging Face token", "hf_", r"[A-Za-z0-9]{30,60}"),
     _key("Groq key", "gsk_", r"[A-Za-z0-9]{40,80}"),

@@ -12,28 +12,36 @@ import binascii
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Local", "base64_blocks", "gunzip", "hex_blocks", "local_layers", "recode_gzip"]
+__all__ = ["Local", "base64_blocks", "gunzip", "hex_blocks", "local_layers", "recode_gzip", "unescaped"]
 
 _UNFOLDED = 64 << 20  # bytes that a gzip member may unfold to and is still looked into
 
 
 @dataclass(slots=True)
 class Local:
-    """A decoded text: byte ``i`` of ``data`` is coded in ``starts[i]`` to ``starts[i + 1]``. ``code``: how a
-    replacement is written in the coded text."""
+    """A decoded text: its stretches begin at ``plain`` in ``data`` and at ``coded`` in the coded text, by turns as
+    it is written and an escape. ``code``: how a replacement is written in the coded text."""
 
     data: bytes
-    starts: list[int]
+    plain: list[int]
+    coded: list[int]
     code: Callable[[bytes], bytes]
     single: bool = False
     """Each byte of ``data`` is one in the coded text, whatever stands between."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where a part of ``data`` is in the coded text."""
-        return self.starts[start], self.starts[end - 1] + 1 if self.single else self.starts[end]
+        return self._place(start), self._place(end - 1) + 1 if self.single else self._place(end)
+
+    def _place(self, index: int) -> int:
+        if self.single:
+            return self.coded[index]
+        stretch = bisect_right(self.plain, index) - 1
+        return self.coded[stretch] + (0 if stretch % 2 else index - self.plain[stretch])
 
 
 _ESCAPE = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
@@ -42,13 +50,13 @@ _PERCENT = re.compile(rb"%([0-9a-fA-F]{2})")
 _SAFE = re.compile(rb"[^A-Za-z0-9_.~-]")
 
 
-def local_layers(data: bytes) -> Iterator[Local]:
-    """The local codings that ``data`` may be in, each decoded."""
+def local_layers(data: bytes, *, wide: bool = True) -> Iterator[Local]:
+    """The local codings that ``data`` may be in, each decoded; UTF-16 where ``wide``."""
     if b"\\" in data:
         yield _decoded(data, _ESCAPE, _unescaped, _same)
     if b"%" in data and (found := _decoded(data, _PERCENT, _unquoted, _quoted)).data != data:
         yield found
-    if b"\x00" in data:
+    if wide and b"\x00" in data:
         yield _without_nuls(data)
 
 
@@ -59,19 +67,25 @@ def _decoded(
     code: Callable[[bytes], bytes],
 ) -> Local:
     parts: list[bytes] = []
-    starts: list[int] = []
-    at = 0
+    plain_at: list[int] = [0]
+    coded_at: list[int] = [0]
+    at = size = 0
     for match in pattern.finditer(data):
         begin, end = match.span()
-        parts.append(data[at:begin])
-        starts.extend(range(at, begin))
         found = plain(match)
-        parts.append(found)
-        starts.extend([begin] * len(found))
+        parts += (data[at:begin], found)
+        size += begin - at
+        plain_at += (size, size + len(found))
+        coded_at += (begin, end)
+        size += len(found)
         at = end
     parts.append(data[at:])
-    starts.extend(range(at, len(data) + 1))
-    return Local(b"".join(parts), starts, code)
+    return Local(b"".join(parts), plain_at, coded_at, code)
+
+
+def unescaped(data: bytes) -> bytes:
+    """``data`` without its escapes."""
+    return _ESCAPE.sub(_unescaped, data)
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
@@ -96,7 +110,7 @@ def _quoted(data: bytes) -> bytes:
 def _without_nuls(data: bytes) -> Local:
     """ASCII text in UTF-16: every other byte is NUL."""
     kept = [index for index, byte in enumerate(data) if byte]
-    return Local(bytes(data[index] for index in kept), [*kept, len(data)], _wide, True)
+    return Local(data.replace(b"\x00", b""), [], [*kept, len(data)], _wide, True)
 
 
 def _wide(data: bytes) -> bytes:
@@ -110,15 +124,21 @@ _RUN16 = re.compile(rb"(?:[0-9a-fA-F]{2}){8,}")
 Change = Callable[[bytes], bytes]
 
 
-def base64_blocks(data: bytes, aligned: dict[int, int], change: Change) -> Iterator[tuple[int, int, bytes]]:
+def base64_blocks(
+    data: bytes, aligned: dict[int, int], change: Change, *, every: bool = True
+) -> Iterator[tuple[int, int, bytes]]:
     """The runs of base64 in which ``change`` changes something: start, end, and what stands there then.
 
     ``aligned``: places at which something is known to begin ``aligned[place]`` characters after a multiple of four.
+    Without ``every`` only the runs with such a place are decoded.
     """
+    places = sorted(aligned)
     for match in _RUN64.finditer(data):
         start, end = match.span()
-        offsets = {0}
-        offsets.update((place - more - start) % 4 for place, more in aligned.items() if start <= place < end)
+        here = places[bisect_left(places, start) : bisect_left(places, end)]
+        if not here and not every:
+            continue
+        offsets = {0, *((place - aligned[place] - start) % 4 for place in here)}
         for offset in sorted(offsets):
             found = _changed64(data[start + offset : end], change)
             if found is not None:
@@ -147,9 +167,13 @@ def _changed64(run: bytes, change: Change) -> bytes | None:
     return coded.rstrip(b"=") if bare else coded
 
 
-def hex_blocks(data: bytes, change: Change) -> Iterator[tuple[int, int, bytes]]:
-    """As ``base64_blocks``, of hexadecimal digits."""
+def hex_blocks(
+    data: bytes, change: Change, places: Sequence[int] = (), *, every: bool = True
+) -> Iterator[tuple[int, int, bytes]]:
+    """As ``base64_blocks``, of hexadecimal digits. ``places``: in order."""
     for match in _RUN16.finditer(data):
+        if not every and bisect_left(places, match.start()) == bisect_left(places, match.end()):
+            continue
         run = match[0]
         for offset in (0, 1):
             digits = run[offset:]
