@@ -457,7 +457,9 @@ class Finder:
         def change(inner: bytes) -> bytes:
             return self.applied(inner, replace, depth - 1, work) if work.take(len(inner)) else inner
 
-        for begin, end in [(0, len(data))] if every else places.windows(len(data)):
+        escaped = any(mark in data for mark in (b"\\", b"%", b"\x00"))
+        parts = [] if not escaped else [(0, len(data))] if every else places.windows(len(data))
+        for begin, end in parts:
             for layer in local_layers(data[begin:end], wide=every or places.has_wide(begin, end)):
                 if not work.take(len(layer.data)):
                     continue
