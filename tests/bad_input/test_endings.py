@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import gc
 import signal
@@ -160,6 +161,7 @@ def test_ctrl_c_in_the_middle_of_anything_leaves_a_trace_that_holds(tmp_path: Pa
     unfinished = 0
     for count in range(80):
         store = tmp_path / str(count)
+        threads = _thread._count()
         pressed = threading.Thread(target=_press, args=(main, 0.0005 + count * 0.00015))
         try:
             pressed.start()
@@ -170,8 +172,10 @@ def test_ctrl_c_in_the_middle_of_anything_leaves_a_trace_that_holds(tmp_path: Pa
             except StoreFailed as error:
                 assert "cut off in the middle" in str(error)  # noqa: PT017 - rare, and a right answer
             pressed.join()
-            for _ in range(20):
-                time.sleep(0.001)  # a press that was held back comes now
+            for _ in range(5000):
+                time.sleep(0.001)  # a press that was held back comes now, from a thread of its own
+                if _thread._count() <= threads:
+                    break
         except KeyboardInterrupt:
             pressed.join()
         traces = list((store / "runs").glob("*.loom")) if store.exists() else []
