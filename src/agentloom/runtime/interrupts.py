@@ -35,8 +35,8 @@ _NEVER_WAIT = tuple(
                 "guard_clock", "guard_dates", "guard_effects", "guard_env", "guard_ids", "guard_random",
                 "guard_zone", "identity", "interrupts", "ledger", "live", "minted", "names", "places", "plain_json",
                 "profiles", "recorder", "redaction", "redaction_env", "redaction_find", "redaction_formats",
-                "redaction_layers", "redaction_look", "redaction_names", "redaction_rules", "redaction_streams", "refuse",
-                "registry", "scope", "sendable", "session", "source", "work",
+                "redaction_layers", "redaction_look", "redaction_names", "redaction_rules", "redaction_streams",
+                "refuse", "registry", "scope", "sendable", "session", "source", "work",
             )
         ),
         ("format", ""),
