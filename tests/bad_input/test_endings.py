@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import signal
 import threading
@@ -154,30 +153,54 @@ def stubborn() -> int:
     return 1
 
 
-def _pressed_once(store: Path, main: int, after: float) -> None:
-    pressed = threading.Thread(target=_press, args=(main, after))
-    pressed.start()
-    try:
-        stubborn.run(store=store)
-    except StoreFailed as error:
-        assert "cut off in the middle" in str(error)  # noqa: PT017 - rare, and a right answer
-    finally:
+class _Presses:
+    """The handler of SIGINT of one test: raises within a round alone, once, and counts what arrives, however late.
+
+    Nothing may reach the test runner: a press that is held back comes from a thread of its own, on a busy machine at
+    any time.
+    """
+
+    def __init__(self) -> None:
+        self.arrived = 0
+        self.armed = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        self.arrived += 1
+        if self.armed:
+            self.armed = False
+            raise KeyboardInterrupt
+
+    def round(self, store: Path, after: float) -> None:
+        """A run with a press ``after`` so many seconds; ends when that press has arrived."""
+        expected = self.arrived + 1
+        pressed = threading.Thread(target=_press, args=(threading.main_thread().ident or 0, after))
+        try:
+            self.armed = True
+            pressed.start()
+            stubborn.run(store=store)
+            self.armed = False
+        except KeyboardInterrupt:
+            pass
+        except StoreFailed as error:
+            self.armed = False
+            assert "cut off in the middle" in str(error)  # noqa: PT017 - rare, and a right answer
         pressed.join()
-        for _ in range(20):
-            time.sleep(0.001)
+        until = time.monotonic() + 30
+        while self.arrived < expected:
+            assert time.monotonic() < until, "a press was lost"
+            time.sleep(0.0005)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_ctrl_c_in_the_middle_of_anything_leaves_a_trace_that_holds(tmp_path: Path) -> None:
-    main = threading.main_thread().ident
-    assert main is not None
-    for count in range(80):
-        # A press that is held back comes from a thread of its own, on a busy machine as late as in the next round.
-        with contextlib.suppress(KeyboardInterrupt):
-            _pressed_once(tmp_path / str(count), main, 0.0005 + count * 0.00015)
-    for _ in range(50):
-        with contextlib.suppress(KeyboardInterrupt):
-            time.sleep(0.01)
+    presses = _Presses()
+    before = signal.signal(signal.SIGINT, presses)
+    try:
+        for count in range(80):
+            presses.round(tmp_path / str(count), 0.0005 + count * 0.00015)
+        handed_back = signal.getsignal(signal.SIGINT) is presses
+    finally:
+        signal.signal(signal.SIGINT, before)
     unfinished = 0
     for path in sorted(tmp_path.glob("*/runs/*.loom")):
         if path.stat().st_size:
@@ -185,8 +208,9 @@ def test_ctrl_c_in_the_middle_of_anything_leaves_a_trace_that_holds(tmp_path: Pa
             assert verdict.consistent, (path, verdict)
             unfinished += not verdict.complete
     gc.collect()  # here, and not in another test
+    assert handed_back
+    assert presses.arrived == 80
     assert unfinished <= 8
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def _press(thread: int, after: float) -> None:
