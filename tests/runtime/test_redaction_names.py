@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, is_secret_variable
+from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, is_secret_variable, scheme_of
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,17 @@ def test_headers_by_their_whole_name() -> None:
     assert is_secret_header("Authorization")
     assert is_secret_header("cookie")
     assert not is_secret_header("args.password")
+
+
+@pytest.mark.parametrize(
+    ("value", "parts"),
+    [
+        ("Bearer abc", ("Bearer", "abc")),
+        ("digest a b", ("digest", "a b")),
+        ("abc", ("", "abc")),
+        ("bearer", ("", "bearer")),
+        ("abc Bearer", ("", "abc Bearer")),
+    ],
+)
+def test_the_scheme_before_a_credential(value: str, parts: tuple[str, str]) -> None:
+    assert scheme_of(value) == parts

@@ -22,7 +22,7 @@ from agentloom.runtime.redaction_env import environment_values, password_in
 from agentloom.runtime.redaction_find import NAMED, Finder, Known
 from agentloom.runtime.redaction_formats import is_open_value
 from agentloom.runtime.redaction_layers import local_layers
-from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, is_secret_variable
+from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, is_secret_variable, scheme_of
 from agentloom.runtime.redaction_rules import NO_RULES, Rules
 
 if TYPE_CHECKING:
@@ -125,12 +125,10 @@ class Redactor:
 
     def learn(self, value: object, kind: str, name: str | None = None) -> None:
         """Look for a value from now on: one that a declared secret field held."""
-        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        if not isinstance(data, bytes):
+        text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+        if not isinstance(text, str):
             return
-        scheme, _, rest = data.partition(b" ")
-        if rest and scheme.lower() in (b"bearer", b"basic", b"token", b"digest"):
-            data = rest
+        data = scheme_of(text)[1].encode("utf-8", "surrogateescape" if isinstance(value, bytes) else "surrogatepass")
         if _is_telling(data) and not self._finder.knows(data) and self._finder.learned < _LEARNED:
             self._finder.learn({data: Known(kind, name)})
 
@@ -323,8 +321,8 @@ class Redactor:
 
     def _named(self, value: str) -> str:
         """The value of a field that holds a credential; the scheme before it stays."""
-        scheme, gap, rest = value.partition(" ")
-        if gap and scheme.lower() in ("bearer", "basic", "token", "digest") and " " not in rest:
+        scheme, rest = scheme_of(value)
+        if scheme and " " not in rest:
             return f"{scheme} {self._named(rest)}"
         data = value.encode("utf-8", "surrogatepass")
         if is_open_value(data) and not self.rules.names(self._path):

@@ -25,7 +25,6 @@ _DEPTH = 5  # codings inside each other
 PIECE = 1 << 20
 """Bytes in which places are looked for at once."""
 _LARGE = 1 << 16  # bytes from which on a text is decoded near the places alone where something may begin
-_KEPT_SCHEMES = (b"bearer ", b"basic ", b"token ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from agentloom.runtime.redaction_names import SCHEMES
+
 __all__ = ["CONTEXTS", "FORMATS", "Context", "Format", "is_open_value"]
 
 # Before a key stands no letter or digit, unless they are the end of an escape: "\n", "\u000a", "%3D".
@@ -159,7 +161,7 @@ CONTEXTS: tuple[Context, ...] = (
         # `": "`, `\": \"`, `=`, ` = '`, `': '`, `: Bearer `; then the value up to what ends it.
         re.compile(
             rb"(?:\\{0,4}[\"'])?\s{0,2}[:=]\s{0,2}(?:\\{0,4}(?P<quote>[\"']))?"
-            rb"(?:(?i:bearer|basic|token|digest)\s{1,3})?"
+            rb"(?:(?i:" + "|".join(SCHEMES).encode() + rb")\s{1,3})?"
             rb"(?P<value>(?(quote)[^\"'\s\\]{6,4000}|[^\"'\s\\&;,<>(){}\[\]]{6,300}))"
         ),
         True,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 import re
 
-__all__ = ["SECRET_VARIABLE", "is_secret_header", "is_secret_name", "is_secret_variable"]
+__all__ = ["SCHEMES", "SECRET_VARIABLE", "is_secret_header", "is_secret_name", "is_secret_variable", "scheme_of"]
+
+SCHEMES = ("bearer", "basic", "token", "digest")
+"""What stands before a credential in a header, and is none (RFC 9110, 11.4; GitHub's ``token``)."""
 
 SECRET_VARIABLE = re.compile(
     r"(^|[-_.])(|API|ACCESS|PRIVATE|SECRET|AUTH)(KEYS?|TOKEN|SECRETS?)($|[-_.])"
@@ -36,6 +39,12 @@ _HEADERS = frozenset(
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAME_CHARS = 64
+
+
+def scheme_of(value: str) -> tuple[str, str]:
+    """The scheme that a credential begins with, "" without one; and the rest of it."""
+    scheme, gap, rest = value.partition(" ")
+    return (scheme, rest) if gap and scheme.lower() in SCHEMES else ("", value)
 
 
 def is_secret_variable(name: str) -> bool:
