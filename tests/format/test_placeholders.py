@@ -7,7 +7,7 @@ import json
 import shlex
 import urllib.parse
 
-from agentloom.format.placeholders import PLACEHOLDER, START, numbers_in, placeholder, without_numbers
+from agentloom.format.placeholders import PLACEHOLDER, START, numbers_in, placeholder
 
 
 def test_its_form_is_fixed() -> None:
@@ -27,8 +27,6 @@ def test_it_goes_unchanged_through_what_text_goes_through() -> None:
     assert mark.lower() == mark.strip() == mark
 
 
-def test_numbers_are_found_and_left_out() -> None:
+def test_numbers_are_found() -> None:
     text = f"a {placeholder(3)}{placeholder(10)} b"
     assert list(numbers_in(text)) == list(numbers_in(text.encode())) == [3, 10]
-    assert without_numbers(text) == "a __redacted_0____redacted_0__ b"
-    assert without_numbers("plain") == "plain"

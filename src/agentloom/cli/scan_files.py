@@ -6,6 +6,7 @@ call and the path in its payload. Any other file is looked at as it is.
 
 from __future__ import annotations
 
+import base64
 import itertools
 import os
 from collections.abc import Iterable, Iterator
@@ -140,7 +141,7 @@ class _Trace:
             return
         if form == "bytes":
             tree: Any = {"$bytes": data}
-            plain = self._redactor.decoded(data)
+            plain = base64.b64decode(data)
             self._edges[ident] = (plain[:_EDGE], plain[-_EDGE:])
         else:
             tree = data

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["PLACEHOLDER", "START", "numbers_in", "placeholder", "without_numbers"]
+__all__ = ["PLACEHOLDER", "START", "numbers_in", "placeholder"]
 
 START = "__redacted_"
 PLACEHOLDER = re.compile(r"__redacted_([1-9][0-9]{0,8})__")
 _IN_BYTES = re.compile(PLACEHOLDER.pattern.encode())
-_ANY = "__redacted_0__"
 
 
 def placeholder(number: int) -> str:
@@ -26,8 +25,3 @@ def numbers_in(text: str | bytes) -> Iterator[int]:
     """The numbers of the placeholders in a text, or in the JSON of a payload."""
     found = _IN_BYTES.finditer(text) if isinstance(text, bytes) else PLACEHOLDER.finditer(text)
     return (int(match[1]) for match in found)
-
-
-def without_numbers(text: str) -> str:
-    """``text`` with each placeholder as number 0: what two runs that met the same secrets in another order share."""
-    return PLACEHOLDER.sub(_ANY, text) if START in text else text

@@ -128,7 +128,9 @@ class Redactor:
         text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
         if not isinstance(text, str):
             return
-        data = scheme_of(text)[1].encode("utf-8", "surrogateescape" if isinstance(value, bytes) else "surrogatepass")
+        data = scheme_of(text)[1].encode(
+            "utf-8", "surrogateescape" if isinstance(value, bytes) else "surrogatepass"
+        )
         if _is_telling(data) and not self._finder.knows(data) and self._finder.learned < _LEARNED:
             self._finder.learn({data: Known(kind, name)})
 
@@ -261,11 +263,6 @@ class Redactor:
             (one.start, one.end, kinds[index] if index < len(kinds) else last)
             for index, one in enumerate(changes)
         ]
-
-    @staticmethod
-    def decoded(data: str) -> bytes:
-        """The bytes of a ``bytes`` blob."""
-        return base64.b64decode(data)
 
     def stream_spans(self, data: bytes, begun: bytes, *, final: bool) -> list[tuple[int, int, bytes]]:
         """What must be replaced in the text of a stream: start, end, and what stands there. Unless it is
