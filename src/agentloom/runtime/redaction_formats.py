@@ -15,7 +15,9 @@ from agentloom.runtime.redaction_names import SCHEMES
 __all__ = ["CONTEXTS", "FORMATS", "Context", "Format", "is_open_value"]
 
 # Before a key stands no letter or digit, unless they are the end of an escape: "\n", "\u000a", "%3D".
-_BEFORE = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
+_ESCAPE_ENDS = rb"|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
+_BEFORE = rb"(?:(?<![A-Za-z0-9])" + _ESCAPE_ENDS
+_BEFORE_RUN = rb"(?:(?<![A-Za-z0-9_-])" + _ESCAPE_ENDS
 _AFTER = rb"(?![A-Za-z0-9_-])"
 _KEY_BYTES = 512
 
@@ -108,8 +110,7 @@ FORMATS: tuple[Format, ...] = (
         (b"eyJ",),
         # Not inside a longer run of its own alphabet: looking again from each "eyJ" in one would take too long.
         re.compile(
-            rb"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
-            rb"eyJ[A-Za-z0-9_-]{5,4000}\.[A-Za-z0-9_-]{5,8000}\.[A-Za-z0-9_-]{5,2000}"
+            _BEFORE_RUN + rb"eyJ[A-Za-z0-9_-]{5,4000}\.[A-Za-z0-9_-]{5,8000}\.[A-Za-z0-9_-]{5,2000}"
         ),
     ),
     # RFC 7468. One that is cut off is secret as far as it goes.
