@@ -128,7 +128,7 @@ def begin(
             ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root), redactor=redactor
         )
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
-        if guard.policy != "off":
+        if guard.virtual:
             guard_process()
             watch_run(session)
         try:
