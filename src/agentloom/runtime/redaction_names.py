@@ -5,7 +5,14 @@ from __future__ import annotations
 import functools
 import re
 
-__all__ = ["SCHEMES", "SECRET_VARIABLE", "is_secret_header", "is_secret_name", "is_secret_variable", "scheme_of"]
+__all__ = [
+    "SCHEMES",
+    "SECRET_VARIABLE",
+    "is_secret_header",
+    "is_secret_name",
+    "is_secret_variable",
+    "scheme_of",
+]
 
 SCHEMES = ("bearer", "basic", "token", "digest")
 """What stands before a credential in a header, and is none (RFC 9110, 11.4; GitHub's ``token``)."""
