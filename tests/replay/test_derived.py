@@ -11,7 +11,7 @@ import pytest
 from agentloom import agent, tool
 from agentloom.replay.derived import derivation
 from agentloom.replay.fields import Difference
-from agentloom.runtime.redaction import Secret
+from agentloom.runtime.redaction_secrets import Secret
 from agentloom.store import MemoryStore
 from tests.secrets.shapes import make
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentloom.runtime.redaction_env import environment_values, too_common
-from agentloom.runtime.redaction_find import Known
+from agentloom.runtime.redaction_found import Known
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from agentloom.errors import RunNotFound
 
 if TYPE_CHECKING:
     from agentloom.cli.render import Screen, Span
-    from agentloom.runtime.redaction import Secret
+    from agentloom.runtime.redaction_secrets import Secret
 
 __all__ = ["command"]
 
@@ -142,7 +142,7 @@ def _report(settings: Settings, screen: Screen, target: str, child: Child, secon
     else:
         _summary(screen, target, child.run, counts, done, seconds)
         if secrets or settings.verbosity:
-            from agentloom.runtime.redaction import secrets_line
+            from agentloom.runtime.redaction_secrets import secrets_line
 
             screen.note(f"   {secrets_line(secrets)}")
     return child.code
@@ -158,7 +158,7 @@ def _counts(settings: Settings, run: str) -> tuple[dict[str, int], list[Secret]]
     """Calls by type, and secrets that were redacted, from the trace itself, so that they are right also when the
     process was killed."""
     from agentloom.format.journal import Journal
-    from agentloom.runtime.redaction import secrets_in
+    from agentloom.runtime.redaction_secrets import secrets_in
 
     counts: dict[str, int] = {}
     try:

@@ -18,7 +18,7 @@ import zstandard
 
 from agentloom.format.limits import LINE_BYTES
 from agentloom.runtime.redaction import Redactor
-from agentloom.runtime.redaction_find import Known
+from agentloom.runtime.redaction_found import Known
 from agentloom.runtime.redaction_rules import NO_RULES, Rules
 from agentloom.runtime.redaction_streams import Joined
 
@@ -115,7 +115,7 @@ class _Trace:
         self._path = path
         self._redactor = Redactor(rules)
         self._held: list[tuple[tuple[object, ...], Known]] = []
-        self._redactor.on_found = lambda path, known: self._held.append((path, known))
+        self._redactor.tell(lambda path, known: self._held.append((path, known)))
         self._blobs: dict[str, _Blob] = {}
         self._edges: dict[str, tuple[bytes, bytes]] = {}
         self._start: dict[str, Any] = {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agentloom.cli.script_output import StreamFacts
     from agentloom.format.values import Tree
     from agentloom.runtime.agents import AgentFunction
-    from agentloom.runtime.redaction import Secret
+    from agentloom.runtime.redaction_secrets import Secret
 
 __all__ = [
     "PLACEHOLDER",

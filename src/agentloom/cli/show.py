@@ -21,7 +21,7 @@ from agentloom.replay.glance import glance
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.summaries import error_words
 from agentloom.replay.text import show as brief
-from agentloom.runtime.redaction import secrets_line
+from agentloom.runtime.redaction_secrets import secrets_line
 
 if TYPE_CHECKING:
     from agentloom.format.values import Tree

@@ -13,7 +13,7 @@ from agentloom.format.values import Tree
 
 if TYPE_CHECKING:
     from agentloom.replay.fields import Difference
-    from agentloom.runtime.redaction import Secret
+    from agentloom.runtime.redaction_secrets import Secret
 
 __all__ = ["derivation"]
 

@@ -16,7 +16,7 @@ from agentloom.format.values import Tree, decode
 from agentloom.runtime.calls import Status
 from agentloom.runtime.changes import read_rule
 from agentloom.runtime.profiles import Profile, get
-from agentloom.runtime.redaction import Secret, secrets_in
+from agentloom.runtime.redaction_secrets import Secret, secrets_in
 
 if TYPE_CHECKING:
     from agentloom.replay.cause import CodeFacts

@@ -34,9 +34,11 @@ from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.ledger import NoLedger
 from agentloom.runtime.places import Places
-from agentloom.runtime.redaction import Redactor, Secret
+from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_rules import in_effect, rules_of_record
+from agentloom.runtime.redaction_secrets import Secret
 from agentloom.runtime.registry import TYPES
+from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
 
 __all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for", "watch_over"]
@@ -79,6 +81,7 @@ def watch_over(session: Session, refusing: Refusing) -> None:
 
 def session_for(recording: Recording, source: ReplaySource, root: str) -> Session:
     """A session that replays ``recording``; ``root`` is the folder that places in the code are relative to."""
+    stand_by()
     nonce = recording.nonce if recording.nonce is not None else _NO_NONCE
     redactor = Redactor(rules_of_record(recording.payload("policy")), recording.secrets())
     engine = Engine(NoLedger(), source, nonce=nonce, types=TYPES, places=Places(root), redactor=redactor)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.runtime.redaction_find import Known
 from agentloom.runtime.redaction_formats import is_open_value
+from agentloom.runtime.redaction_found import Known
 from agentloom.runtime.redaction_names import is_secret_variable
 
 __all__ = ["LEAST", "Environment", "environment_values", "password_in", "too_common"]

@@ -13,7 +13,7 @@ from agentloom.errors import ValueRefused
 from agentloom.format.canonical import Tree
 from agentloom.runtime.fieldrules import steps_of
 from agentloom.runtime.redaction_env import LEAST, environment_values, too_common
-from agentloom.runtime.redaction_find import Found, Known
+from agentloom.runtime.redaction_found import Found, Known
 
 __all__ = ["NO_RULES", "Rules", "SecretFinder", "in_effect", "rules_of_record", "secrets", "use_secrets"]
 

@@ -1,0 +1,168 @@
+"""What is looked for in one pass over a text: all that could begin a secret, in every coding."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import ahocorasick_rs
+
+from agentloom.format.placeholders import START
+from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context
+from agentloom.runtime.redaction_found import Known
+
+__all__ = [
+    "BINARY",
+    "CODED",
+    "ESCAPED",
+    "FIELD",
+    "FOLDED",
+    "MARK",
+    "WIDE",
+    "ZIPPED",
+    "Coded",
+    "Near",
+    "Plan",
+    "plan",
+]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What the patterns of one automaton mean."""
+
+    automaton: Any
+    meaning: list[Any]
+    values: Mapping[bytes, Known] = field(default_factory=dict[bytes, Known])
+    longest: int = 0
+
+
+CODED = object()
+"""A secret begins here in hexadecimal, if it is one."""
+WIDE = object()
+"""Or in UTF-16."""
+FOLDED = object()
+"""Gzip, at the beginning of the text."""
+ESCAPED = object()
+"""Escapes of letters that need none."""
+BINARY = object()
+"""A tag with base64."""
+ZIPPED = object()
+"""Gzip in base64."""
+MARK = object()
+"""Looks like a placeholder."""
+FIELD = object()
+"""A field that a user declared secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A known value in base64, so many characters after a multiple of four."""
+
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A telling name of so many bytes."""
+
+    context: Context
+    length: int
+
+
+# What is looked for in base64, hexadecimal and UTF-16 without having been met: beginnings that are long enough
+# to tell there.
+_STARTS = tuple(
+    b"""sk-proj- sk-ant- sk-or-v1- sk-svcacct- AKIA ASIA ghp_ gho_ ghs_ github_pat_ glpat- xoxb- xoxp- AIza gsk_
+    sk_live_ rk_live_ eyJhbGci eyJ0eXAi eyJraWQi -----BEGIN""".split()
+)
+
+
+@functools.lru_cache(maxsize=1)
+def _fixed() -> tuple[tuple[bytes, Any], ...]:
+    """The patterns that are the same in every run, and what each means."""
+    found: dict[bytes, Any] = {}
+    for shape in FORMATS:
+        for start in shape.starts:
+            found.setdefault(start, []).append(shape)
+    for context in CONTEXTS:
+        for start, length in context.starts:
+            found.setdefault(start, []).append(Near(context, length))
+    for start in _STARTS:
+        for coded, more in _cores(start, least=4):
+            found.setdefault(coded, Coded(more))
+        found.setdefault(start.hex().encode(), CODED)
+        found.setdefault(start.hex().upper().encode(), CODED)
+        found.setdefault(b"\x00".join(bytes([byte]) for byte in start), WIDE)
+    found.setdefault(b"c2st", Coded(0))
+    for folded in (b"H4sI", b"eJw", b"eJx", b"eJy", b"eJz"):
+        found.setdefault(folded, ZIPPED)
+    for folded in (b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
+        found.setdefault(folded, FOLDED)
+    found.setdefault(b"\\u00", ESCAPED)
+    found.setdefault(b"\\x", ESCAPED)
+    for tag in (b'"$bytes":"', b'"$bytearray":"', b'"$str":"'):
+        found.setdefault(tag, BINARY)
+    found.setdefault(START.encode(), MARK)
+    return tuple(found.items())  # fmt: skip
+
+
+def _cores(value: bytes, *, least: int = 8) -> list[tuple[bytes, int]]:
+    """The base64 of ``value`` wherever it may begin in a block, without the characters that its neighbours share, in
+    both alphabets; and after how many characters of a block each begins."""
+    found: list[tuple[bytes, int]] = []
+    for before in range(3):
+        coded = base64.b64encode(b"\x00" * before + value)
+        skip = (0, 2, 3)[before]
+        over = (before + len(value)) % 3
+        core = coded[skip : len(coded) - ((0, 3, 2)[over] if over else 0)]
+        if len(core) >= least:
+            found += [(one, skip % 4) for one in {core, core.replace(b"+", b"-").replace(b"/", b"_")}]
+    return found
+
+
+def _forms(value: bytes) -> Iterable[tuple[bytes, Any]]:
+    """How a known value may stand in a text, besides as it is."""
+    text = value.decode("utf-8", "surrogateescape")
+    inner = json.dumps(text, ensure_ascii=False)[1:-1]
+    for form in (
+        inner,
+        json.dumps(inner, ensure_ascii=False)[1:-1],
+        json.dumps(text)[1:-1],
+        quote(text, safe="", errors="surrogateescape"),
+        quote(text, errors="surrogateescape"),
+        quote_plus(text, errors="surrogateescape"),
+    ):
+        coded = form.encode("utf-8", "surrogateescape")
+        if coded != value:
+            yield coded, None
+            yield coded.replace(b"%2F", b"%2f").replace(b"%3A", b"%3a"), None
+    for core, more in _cores(value):
+        yield core, Coded(more)
+    yield value.hex().encode(), CODED
+    yield value.hex().upper().encode(), CODED
+    yield b"\x00".join(bytes([byte]) for byte in value), WIDE
+
+
+@functools.lru_cache(maxsize=32)
+def plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, whole: bool) -> Plan:
+    """``whole``: with everything that is the same in every run; else for these values alone."""
+    table: dict[bytes, Any] = dict(_fixed()) if whole else {}
+    for name in names:
+        table.setdefault(b'"%b":' % name, FIELD)
+    for value, known in values:
+        for form, meaning in _forms(value):
+            table.setdefault(form, known if meaning is None else meaning)
+    table.update(values)
+    implementation = ahocorasick_rs.Implementation.DFA if whole else None
+    return Plan(
+        ahocorasick_rs.BytesAhoCorasick(list(table), implementation=implementation),
+        list(table.values()),
+        dict(values),
+        max(map(len, table), default=0),
+    )
