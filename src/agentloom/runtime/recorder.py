@@ -28,6 +28,7 @@ from agentloom.runtime.places import Places
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_rules import in_effect
 from agentloom.runtime.registry import TYPES
+from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
 from agentloom.store.base import Appender, Store
 
@@ -100,6 +101,7 @@ def begin(
     ``clock`` gives the nanoseconds behind virtual time (a simulation has its own)."""
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
     _check(options)
+    stand_by()
     policy = chosen_policy(options.guard, agent.guard)
     identity = dict(code) if code is not None else code_identity(agent)
     for sentence in warm_caches(cast("dict[str, Tree]", identity["modules"])):
