@@ -150,17 +150,10 @@ class Redactor:
         """Where secrets are in bytes, and what they are."""
         if not self._finder.suspects(data):
             return []
-        kinds: list[Known] = []
-
-        def noted(_secret: bytes, known: Known) -> bytes:
-            kinds.append(known)
-            return b"\x00"
-
-        changes = self._finder.changes(data, noted)
-        last = kinds[-1] if kinds else Known("secret")
         return [
-            (one.start, one.end, kinds[index] if index < len(kinds) else last)
-            for index, one in enumerate(changes)
+            (one.start, one.end, known)
+            for one in self._finder.changes(data, lambda _secret, _known: b"\x00")
+            for known in one.known
         ]
 
     def stream_spans(self, data: bytes, begun: bytes, *, final: bool) -> list[tuple[int, int, bytes]]:

@@ -158,7 +158,7 @@ class Finder:
         return [
             one
             if isinstance(one, Change)
-            else Change(one.start, one.end, replace(data[one.start : one.end], one.known))
+            else Change(one.start, one.end, replace(data[one.start : one.end], one.known), (one.known,))
             for one in spans
         ]
 
@@ -195,9 +195,15 @@ class Finder:
         self, data: bytes, replace: Replace, depth: int, places: _Places, made: list[Change], work: Work
     ) -> None:
         every = len(data) <= _LARGE
+        held: list[Known] = []  # what is in the block that was changed last
+
+        def noted(secret: bytes, known: Known) -> bytes:
+            held.append(known)
+            return replace(secret, known)
 
         def change(inner: bytes) -> bytes:
-            return self.applied(inner, replace, depth - 1, work) if work.take(len(inner)) else inner
+            held.clear()
+            return self.applied(inner, noted, depth - 1, work) if work.take(len(inner)) else inner
 
         escaped = any(mark in data for mark in (b"\\", b"%", b"\x00"))
         parts = [] if not escaped else [(0, len(data))] if every else places.windows(len(data))
@@ -207,11 +213,15 @@ class Finder:
                     continue
                 for one in self.changes(layer.data, replace, depth - 1, work):
                     start, stop = layer.span(one.start, one.end)
-                    made.append(Change(begin + start, begin + stop, layer.code(one.text)))
+                    made.append(Change(begin + start, begin + stop, layer.code(one.text), one.known))
         if places.aligned:
-            made += [Change(*one) for one in base64_blocks(data, places.aligned, change, every=every)]
+            made += [
+                Change(*one, tuple(held)) for one in base64_blocks(data, places.aligned, change, every=every)
+            ]
         if places.digits:
-            made += [Change(*one) for one in hex_blocks(data, change, places.digits, every=every)]
+            made += [
+                Change(*one, tuple(held)) for one in hex_blocks(data, change, places.digits, every=every)
+            ]
 
     def beginning(self, data: bytes) -> int | None:
         """Where, at the end of ``data``, a secret may have begun that goes on in what follows."""

@@ -32,11 +32,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What stands in the place of a part of a text."""
+    """What stands in the place of a part of a text, and for which secrets."""
 
     start: int
     end: int
     text: bytes
+    known: tuple[Known, ...]
 
 
 Replace = Callable[[bytes, Known], bytes]
