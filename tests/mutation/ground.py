@@ -103,9 +103,10 @@ class Ground:
     def _settings(self) -> str:
         rooms = {source.partition("/")[0] for source in self.sources}
         beside = [source for source in SOURCES if source.partition("/")[0] in rooms]
+        more = [each for each in self.sources if not any(fnmatch.fnmatch(each, known) for known in beside)]
         settings = {
             "source_paths": ["src"],
-            "only_mutate": [f"src/agentloom/{source}" for source in dict.fromkeys((*beside, *self.sources))],
+            "only_mutate": [f"src/agentloom/{source}" for source in dict.fromkeys((*beside, *more))],
             "also_copy": [name for name in COPIED if name not in {"src", "tests", "pyproject.toml"}],
         }
         return "\n[tool.mutmut]\n" + "".join(

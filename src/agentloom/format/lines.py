@@ -19,6 +19,7 @@ __all__ = [
     "BLOB_START",
     "ENTRY_START",
     "bare",
+    "blob_links",
     "blob_references",
     "blob_tree",
     "foreign",
@@ -133,21 +134,27 @@ def list_tag(tree: Tree) -> tuple[str, int, list[Tree]] | None:
 
 
 def blob_references(covered: bytes) -> list[str]:
-    """The blobs that a ``json`` blob names; raises ``Broken`` when its JSON is bad.
+    """The blobs that a ``json`` blob names; raises ``Broken`` when its JSON is bad."""
+    bases, others = blob_links(covered)
+    return bases + others
+
+
+def blob_links(covered: bytes) -> tuple[list[str], list[str]]:
+    """The blobs whose lists a ``json`` blob extends, and the blobs that it refers to; raises ``Broken``.
 
     In the writer's own spelling a reference has one form, and text cannot forge it; any other spelling is walked.
     """
     tree = blob_tree(covered)
-    found: list[str] = []
+    bases: list[str] = []
     compact = orjson.dumps(tree) == covered
     if not compact or b"$list" in covered:
         for value in (tree, *(tree.values() if type(tree) is dict else ())):
             tag = list_tag(value)
             if tag is not None:
-                found.append(tag[0])
+                bases.append(tag[0])
     if compact:
-        found += [match.decode() for match in _REF.findall(covered)]
-        return found
+        return bases, [match.decode() for match in _REF.findall(covered)]
+    found: list[str] = []
     todo: list[Tree] = [tree]
     while todo:
         item = todo.pop()
@@ -159,4 +166,4 @@ def blob_references(covered: bytes) -> list[str]:
                 found.append(ref)
             else:
                 todo.extend(item.values())
-    return found
+    return bases, found

@@ -13,7 +13,7 @@ from agentloom.format.echoes import json_text, text_of
 from agentloom.format.fields import HEX64, Broken, Entry
 from agentloom.format.guards import is_container, is_list, is_map
 from agentloom.format.limits import EXPANDED_BYTES, LINE_DEPTH, UNFOLDED_FREE, UNFOLDED_RATIO
-from agentloom.format.lines import blob_references, blob_tree, list_tag
+from agentloom.format.lines import blob_links, blob_tree, list_tag
 from agentloom.format.scanning import Fault, Scan, scan
 from agentloom.format.weights import height_of, levels, weight
 
@@ -28,6 +28,9 @@ _LEVELS = (
 _LISTS = 32  # resolved lists that are kept: a history is mostly read next to the one it extends
 _TAGGED = re.compile(rb'\{\s*"(?:\$|\\u0024)')
 _PARTED = ("$bytes", "$bytearray", "$text")
+_WHOLE, _BASE, _FILL = range(3)
+"""What `Journal._share` does with a payload: fill it in, when what it refers to is (``_FILL``), or, with one that is
+only extended, nothing but look at what it refers to."""
 
 
 class Journal:
@@ -136,22 +139,21 @@ class Journal:
     def _share(self, blob: str) -> None:
         """Fill in a payload that another one refers to, and all that it refers to itself, from below and without
         recursion: a file can hold a chain of them of any length. They may well be asked for again."""
-        todo: list[tuple[str, bool, bool]] = [(blob, False, False)]
+        todo = [(blob, _WHOLE)]
         while todo:  # it ends: ids that hold make no loop
-            at, base, ready = todo.pop()
-            if ready:
+            at, what = todo.pop()
+            if what == _FILL:
                 self._shared[at] = self._filled_root(at)
                 continue
-            form, covered = self._line(at)
-            if form != "json" or at in self._shared or (base and at in self._seen):
+            if at in self._shared or (what == _BASE and at in self._seen):
                 continue
-            if base:
+            if what == _BASE:
                 self._seen.add(at)
             else:
-                todo.append((at, False, True))
-            bases, others = self._links(at, covered)
-            todo += [(name, True, False) for name in bases if self._tagged(name)]
-            todo += [(name, False, False) for name in others if self._tagged(name)]
+                todo.append((at, _FILL))
+            bases, others = self._links(at)
+            todo += [(name, _BASE) for name in bases if self._tagged(name)]
+            todo += [(name, _WHOLE) for name in others if self._tagged(name)]
 
     def _tagged(self, blob: str) -> bool:
         """Whether a payload is there and may refer to others."""
@@ -161,16 +163,12 @@ class Journal:
             return False  # whoever needs it will say so
         return form == "json" and (b"$" in covered or b"\\u0024" in covered)
 
-    def _links(self, blob: str, covered: bytes) -> tuple[list[str], list[str]]:
-        """The lists that a payload extends, and what else it refers to."""
+    def _links(self, blob: str) -> tuple[list[str], list[str]]:
+        """The payloads whose lists a payload extends, and those that it refers to."""
         try:
-            found = dict.fromkeys(blob_references(covered))
+            return blob_links(self._line(blob)[1])
         except Broken as error:
             raise FormatError(error.code, f"blob {blob[:12]}: {error.message}") from error
-        tree = self._load(blob)
-        tags = [self._list_tag(blob, value) for value in (tree, *(tree.values() if is_map(tree) else ()))]
-        bases = [tag[0] for tag in tags if tag is not None]
-        return bases, [name for name in found if name not in bases]
 
     def _filled_root(self, blob: str) -> Filled:
         """A payload filled in, with the only places where a list may extend another: all of it, or a field of it."""
@@ -179,18 +177,18 @@ class Journal:
         if self._list_tag(blob, tree):
             return self._list(blob, None)
         if not is_map(tree) or not any(self._list_tag(blob, value) for value in tree.values()):
-            filled, size, height = self._filled(tree, 0) if is_container(tree) else (tree, 0, 0)
-            return filled, self._bounded(blob, size + weight(covered)), height
+            filled, size, height = self._below(tree, 0)
+            return filled, self._bounded(blob[:12], size + weight(covered)), height
         size = height = 0
         fields: dict[str, Tree] = {}
         for key, value in tree.items():
             if self._list_tag(blob, value):
                 fields[key], more, below = self._list(blob, key)
             else:
-                fields[key], more, below = self._filled(value, 1) if is_container(value) else (value, 0, 0)
+                fields[key], more, below = self._below(value, 1)
             size += more
             height = max(height, below + 1)
-        return fields, self._bounded(blob, size + weight(covered)), height
+        return fields, self._bounded(blob[:12], size + weight(covered)), height
 
     def _load(self, blob: str) -> Tree:
         try:
@@ -204,18 +202,23 @@ class Journal:
         except Broken as error:
             raise FormatError(error.code, f"blob {blob[:12]}: {error.message}") from error
 
-    def _bounded(self, blob: str, size: int) -> int:
-        """``size``, when it is no more than what an honest file of this size unfolds to."""
+    def _bounded(self, name: str, size: int) -> int:
+        """``size``, when it is no more than what an honest file of this size unfolds to. ``name``: of the payload."""
         if size > self._most:
             raise FormatError(
                 "limit.expanded",
-                f"payload {blob[:12]} unfolds to over {self._most} bytes, far more than the file holds",
+                f"payload {name} unfolds to over {self._most} bytes, far more than the file holds",
             )
         return size
 
+    def _below(self, tree: Tree, depth: int) -> Filled:
+        """What `_filled` gives of an array or object; anything else as it is."""
+        return self._filled(tree, depth) if is_container(tree) else (tree, 0, 0)
+
     def _filled(self, tree: Tree, depth: int) -> Filled:
-        """A tree with its references replaced, the weight of what they brought in, and its levels."""
-        size = height = 0
+        """An array or object with its references replaced, the weight of what they brought in, and its levels.
+        ``depth``: the levels above it."""
+        size, height = 0, 1
         if is_list(tree):
             items: list[Tree] = []
             for item in tree:
@@ -224,11 +227,10 @@ class Journal:
                 size += more
                 if below >= height:
                     height = below + 1
-            return items, size, height or 1
-        if not is_map(tree):
-            return tree, 0, 0
-        if len(tree) == 1:
-            tag, payload = next(iter(tree.items()))
+            return items, size, height
+        mapping = cast("dict[str, Tree]", tree)
+        if len(mapping) == 1:
+            tag, payload = next(iter(mapping.items()))
             if tag == "$ref" and type(payload) is str and HEX64.fullmatch(payload):
                 return self._fits(self._resolved(payload, depth), depth)
             if tag in _PARTED and is_list(payload):
@@ -236,12 +238,12 @@ class Journal:
             if tag in ("$part", "$json") and is_list(payload):
                 return self._fits(self._echo(tag, payload), depth)
         fields: dict[str, Tree] = {}
-        for key, item in tree.items():
+        for key, item in mapping.items():
             fields[key], more, below = self._filled(item, depth + 1) if is_container(item) else (item, 0, 0)
             size += more
             if below >= height:
                 height = below + 1
-        return fields, size, height or 1
+        return fields, size, height
 
     def _fits(self, filled: Filled, depth: int) -> Filled:
         """``filled``, when it is not too deep for a place that is ``depth`` levels down."""
@@ -256,7 +258,7 @@ class Journal:
         """A part of another payload, or the JSON text of one."""
         try:
             source = _inside(payload, 0)
-            found, size, height = self._filled(source, 0) if is_container(source) else (source, 0, 0)
+            found, size, height = self._below(source, 0)
             if tag == "$part":
                 for key in payload[1:]:
                     found = _inside(found, key)
@@ -271,14 +273,12 @@ class Journal:
 
     def _parts(self, tag: str, parts: list[Any]) -> Filled:
         pieces: list[bytes] = []
-        size = 0
         for part in parts:
             ref = part.get("$ref") if is_map(part) and len(part) == 1 else None
-            form, covered = self._line(ref) if type(ref) is str else ("", b"")
-            if form != "bytes":
+            if type(ref) is not str or self.form(ref) != "bytes":
                 raise FormatError("value.parts", f"the parts of {tag} are references to bytes blobs")
-            pieces.append(covered)
-            size = self._bounded(ref if type(ref) is str else "", size + len(covered))
+            pieces.append(self.data(ref))
+        self._bounded(f"of a {tag}", sum(map(len, pieces)))  # before they are joined
         data = b"".join(pieces)
         if tag != "$text":
             return {tag: base64.b64encode(data).decode()}, len(data) * 4 // 3, 1
@@ -288,7 +288,7 @@ class Journal:
             raise FormatError("value.parts", "the parts of a $text are not UTF-8") from error
 
     def _whole_list(self, blob: str, value: Tree) -> Filled:
-        filled, size, height = self._filled(value, 1) if is_container(value) else (value, 0, 0)
+        filled, size, height = self._below(value, 1)
         if type(filled) is not list:
             raise FormatError("blob.list", f"blob {blob[:12]} is extended but holds no list there")
         return filled, size + weight(self._line(blob)[1]), height
@@ -316,7 +316,7 @@ class Journal:
                 raise FormatError("blob.list", f"blob {name[:12]} keeps {keep} items of {len(items)}")
             filled, more, below = self._filled(added, 1)
             items[keep:] = cast("list[Tree]", filled)
-            size = self._bounded(blob, size + more + weight(self._line(name)[1]))
+            size = self._bounded(blob[:12], size + more + weight(self._line(name)[1]))
             height = max(height, below)
         self._lists[blob, field] = (items, size, height)
         while len(self._lists) > _LISTS:
