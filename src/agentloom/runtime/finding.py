@@ -26,7 +26,6 @@ STANDS_IN: set[str] = {
         "guard_wraps.py",
         "guard_files.py",
         "guard_input.py",
-        "guard_served.py",
     )
 }
 """Files of this package whose functions stand in the place of Python's own: their frames do not count."""
