@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import uuid as _uuid
 from collections.abc import Callable
 from typing import cast
@@ -12,6 +11,7 @@ from typing import cast
 from agentloom.errors import ValueRefused
 from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.redaction_env import passwords_in
 from agentloom.runtime.redaction_names import is_secret_variable
 from agentloom.runtime.scope import require
 from agentloom.runtime.sendable import refuse_half_pairs
@@ -20,12 +20,10 @@ __all__ = ["env_call", "looks_secret", "now_call", "placeholder", "random_call",
 
 Prepared = tuple[CallSpec, Callable[[Call], object]]
 
-_SECRET_URL = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
-
 
 def looks_secret(name: str, value: str) -> bool:
     """Whether an environment variable is not to be written: by its name, or as an address with a password in it."""
-    return is_secret_variable(name) or _SECRET_URL.search(value) is not None
+    return is_secret_variable(name) or bool(passwords_in(value))
 
 
 def placeholder(name: str) -> str:
@@ -66,7 +64,7 @@ def env_call(name: str, default: str | None) -> Prepared:
 
     def perform(_: Call) -> str | None:
         value = os.environ.get(name, default)
-        if value is not None and _SECRET_URL.search(value):
+        if value is not None and passwords_in(value):
             raise ValueRefused(
                 f"env({name!r})",
                 "str",

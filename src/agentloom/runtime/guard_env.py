@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.runtime.finding import STANDS_IN
 from agentloom.runtime.guard import acting
+from agentloom.runtime.redaction_env import WATCH
 from agentloom.runtime.scope import here, set_variables
 
 if TYPE_CHECKING:
@@ -172,16 +173,19 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
     session = _session(self)
     if session is None or _write(session, _name(self, key), os.fsdecode(self.encodevalue(value))):
         _real["__setitem__"](self, key, value)
+        WATCH.writes += 1
 
 
 def _delitem(self: Any, key: Any) -> None:
     session = _session(self)
     if session is None:
         _real["__delitem__"](self, key)
+        WATCH.writes += 1
         return
     _getitem(self, key)  # KeyError where it is not set
     if _write(session, _name(self, key), None) and self.encodekey(key) in self._data:
         _real["__delitem__"](self, key)
+        WATCH.writes += 1
 
 
 def _write(session: Session, name: str, value: str | None) -> bool:
@@ -191,6 +195,9 @@ def _write(session: Session, name: str, value: str | None) -> bool:
     if guard.overlay is None:
         guard.overlay = {}
     guard.overlay[name] = value
+    redactor = session.engine.redactor
+    if redactor is not None and value is not None:
+        redactor.set_variable(name, value)
     return guard.policy == "virtual" and isinstance(guard.environment, Snapshot)
 
 
@@ -203,3 +210,4 @@ def install() -> None:
     for name, function in made.items():
         function.__name__, function.__qualname__ = name, _real[name].__qualname__
         setattr(_Environ, name, function)
+    WATCH.told = True

@@ -13,7 +13,7 @@ from agentloom.format.canonical import Tree
 from agentloom.format.captures import Grown
 from agentloom.format.echoes import text_of
 from agentloom.format.marks import Marks
-from agentloom.runtime.redaction_env import environment_values, password_in
+from agentloom.runtime.redaction_env import environment_values, hidden_parts, passwords_in, secret_texts
 from agentloom.runtime.redaction_find import Finder
 from agentloom.runtime.redaction_found import BEGINNING, Known
 from agentloom.runtime.redaction_names import is_secret_name, is_secret_variable, scheme_of
@@ -73,17 +73,15 @@ class Redactor:
 
     def gate(self, data: bytes) -> None:
         """Raise ``Suspect`` where bytes about to be written may hold a secret."""
-        environment = self._environment
-        if len(environment.raw) != len(environment.seen):  # variables came or went
-            self._learn_environment()
+        if not self._environment.current:
+            self._environment = environment_values()
+            self._learn_environment(self._environment.values)
         finder = self._finder
         if (len(data) > _LARGE or finder.find(data, True) or not finder.quick) and finder.suspects(data):
             raise Suspect
 
-    def _learn_environment(self) -> None:
-        fresh = environment_values()
-        new = {value: known for value, known in fresh.values.items() if not self._finder.knows(value)}
-        self._environment = fresh
+    def _learn_environment(self, values: Mapping[bytes, Known]) -> None:
+        new = {value: known for value, known in values.items() if not self._finder.knows(value)}
         if new:
             self._finder.learn(new)
 
@@ -100,16 +98,23 @@ class Redactor:
 
     def variable(self, name: str, value: str) -> str:
         """What stands in the trace for the value of a variable that holds a credential, however short it is. Of an
-        address with a password in it, which a client may want to read, the password alone is hidden."""
+        address and of JSON, which a client may want to read, what is secret in it alone is hidden."""
         known = Known("environment", name)
-        at = None if is_secret_variable(name) else password_in(value)
-        if at is not None:
-            password = value[at[0] : at[1]]
-            self.learn(password, "environment", name)
-            hidden = self._numbers.replace(password.encode("utf-8", "surrogateescape"), known).decode()
-            return value[: at[0]] + hidden + value[at[1] :]
-        self.learn(value, "environment", name)
-        return self._numbers.replace(value.encode("utf-8", "surrogateescape"), known).decode()
+        parts = hidden_parts(value) if is_secret_variable(name) else passwords_in(value)
+        shown, at = "", 0
+        for start, end in parts:
+            self.learn(value[start:end], "environment", name)
+            hidden = self._numbers.replace(value[start:end].encode("utf-8", "surrogateescape"), known)
+            shown += value[at:start] + hidden.decode()
+            at = end
+        return shown + value[at:]
+
+    def set_variable(self, name: str, value: str) -> None:
+        """Look from now on for what a run has put into a variable that holds a credential."""
+        known = Known("environment", name)
+        chosen = name in self.rules.variables
+        texts = [text.encode("utf-8", "surrogateescape") for text in secret_texts(name, value, chosen=chosen)]
+        self._learn_environment(dict.fromkeys(texts, known))
 
     def clean(self, tree: Tree) -> Tree:
         """``tree`` as it is written; looked at closely only where its JSON is suspect."""
