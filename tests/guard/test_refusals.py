@@ -301,7 +301,7 @@ def test_a_library_may_read_its_files_and_what_it_writes_is_listed(
     )
     monkeypatch.syspath_prepend(str(packages))
     monkeypatch.setattr(
-        "agentloom.runtime.places._LIBRARIES", (str(packages), *agentloom.runtime.places._LIBRARIES)
+        "agentloom.runtime.places.LIBRARIES", (str(packages), *agentloom.runtime.places.LIBRARIES)
     )
     agent = program.agent("import somelib\nsomelib.load()\nsomelib.save()\nreturn act(1)")
     trace = program.record(agent)

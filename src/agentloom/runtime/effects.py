@@ -7,12 +7,23 @@ database in memory). Who acts on it is ``refuse.py``.
 from __future__ import annotations
 
 import os
-import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
-__all__ = ["READS", "TABLE", "WRAPPED", "Effect", "Effects", "Found", "Kind", "comes_with_packages"]
+from agentloom.runtime.places import LIBRARIES
+
+__all__ = [
+    "READS",
+    "TABLE",
+    "WRAPPED",
+    "WRITE_FLAGS",
+    "Effect",
+    "Effects",
+    "Found",
+    "Kind",
+    "comes_with_packages",
+]
 
 Kind = Literal[
     "file write",
@@ -53,7 +64,8 @@ class Effects(Protocol):
 
 Found = tuple[Kind, str] | None
 
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+"""Flags of ``os.open`` any of which says that a file may be changed."""
 
 
 def _text(value: object) -> str:
@@ -64,15 +76,10 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-_PACKAGES = tuple(
-    {os.path.join(sysconfig.get_paths()[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
-
-
 def comes_with_packages(name: str) -> bool:
     """Whether a file is part of Python, of an installed package (the trace holds their versions) or of the system's
     time zones, which C code reads."""
-    return name.startswith(_PACKAGES) or f"{os.sep}zoneinfo{os.sep}" in name
+    return name.startswith(LIBRARIES) or f"{os.sep}zoneinfo{os.sep}" in name
 
 
 def _opened(args: tuple[Any, ...]) -> Found:
@@ -80,7 +87,7 @@ def _opened(args: tuple[Any, ...]) -> Found:
     if isinstance(path, int):
         return None  # a descriptor that is open already
     name = _text(path)
-    writing = bool(flags & _WRITING) if isinstance(flags, int) else False
+    writing = bool(flags & WRITE_FLAGS) if isinstance(flags, int) else False
     if isinstance(mode, str):
         writing = writing or any(letter in mode for letter in "wax+")
     if not writing:

@@ -9,12 +9,11 @@ from types import FrameType
 from typing import Any
 
 from agentloom.runtime.effects import Kind
-from agentloom.runtime.places import Places
+from agentloom.runtime.places import Places, in_site
 
 __all__ = ["STANDS_IN", "find_own", "in_import", "is_import_probe", "is_probe", "is_upkeep", "known_library"]
 
 _STDLIB = os.path.dirname(os.__file__) + os.sep
-_PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _IMPORTS = "<frozen importlib"
 
@@ -87,7 +86,7 @@ def _is_plain_library(filename: str) -> bool:
         return False
     if filename.startswith("<"):
         return True
-    return filename.startswith(_STDLIB) and not any(part in filename for part in _PACKAGES)
+    return filename.startswith(_STDLIB) and not in_site(filename)
 
 
 def in_import(frame: FrameType | None) -> bool:
@@ -153,9 +152,7 @@ def known_library(frame: FrameType) -> bool:
         return False
     if getattr(sys.modules.get(module), "__dict__", None) is not names:
         return False  # made by exec: it may be gone soon, and another one in its place
-    if file.startswith((_STDLIB, os.path.dirname(_HERE[:-1]) + os.sep)) or any(
-        part in file for part in _PACKAGES
-    ):
+    if file.startswith((_STDLIB, os.path.dirname(_HERE[:-1]) + os.sep)) or in_site(file):
         _libraries[_identity(names)] = names
         return True
     return False

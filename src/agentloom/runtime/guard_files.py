@@ -21,6 +21,7 @@ from typing import IO, Any, Self, cast
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.effects import WRITE_FLAGS
 from agentloom.runtime.finding import is_upkeep
 from agentloom.runtime.guard_allow import on_scopes, reason_for
 from agentloom.runtime.scope import current, require
@@ -32,7 +33,6 @@ PathArg = Any
 _open, _os_open, _listdir, _scandir = builtins.open, os.open, os.listdir, os.scandir
 _WORK = Work("file")
 _READ_MODES = frozenset("rbtU")
-_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def served(frame: Any) -> bool:
@@ -126,7 +126,7 @@ def _os_opened(path: PathArg, flags: int, mode: int = 0o777, *, dir_fd: int | No
     """``os.open`` in the same way; a folder, or a path below a descriptor, is opened for real."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     if (
-        flags & _WRITE_FLAGS
+        flags & WRITE_FLAGS
         or flags & getattr(os, "O_DIRECTORY", 0)
         or dir_fd is not None
         or not served(frame)

@@ -9,16 +9,15 @@ import os
 import platform
 import subprocess
 import sys
-import sysconfig
 import time
 
 from agentloom.format.values import Tree
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.guard_zone import zone_facts
+from agentloom.runtime.places import in_site, is_library
 
 __all__ = ["code_identity", "environment", "own_modules"]
 
-_SITES = frozenset(("site-packages", "dist-packages"))
 _MAX_FILES = 16_384
 _MAX_SOURCE = 1_000_000
 """Bytes of a source file beyond which only its digest is kept."""
@@ -71,7 +70,7 @@ def _own_file(given: str) -> str | None:
     path: str | None = None
     if given.endswith(".py"):
         path = os.path.normpath(given) if absolute else os.path.abspath(given)
-        if _installed(path):
+        if is_library(path) or in_site(path):
             path = None
     if absolute and len(_files) < _MAX_FILES:
         _files[given] = path
@@ -92,15 +91,6 @@ def _belongs(path: str, file: str | None, root: str) -> bool:
         return os.path.dirname(path) == root
     home = os.path.dirname(file)
     return path.startswith(os.path.join(home, "")) or os.path.dirname(path) == root
-
-
-def _installed(path: str) -> bool:
-    paths = sysconfig.get_paths()
-    libraries = [os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    here = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-    # Packages of the user, or of another environment on the path, are libraries too.
-    elsewhere = not _SITES.isdisjoint(path.split(os.sep))
-    return elsewhere or path.startswith((*libraries, here))
 
 
 def _source(path: str, root: str) -> dict[str, Tree]:

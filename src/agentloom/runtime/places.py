@@ -9,17 +9,18 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["Places", "is_library", "place_of"]
+__all__ = ["LIBRARIES", "Places", "in_site", "is_library", "place_of"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = tuple(
+LIBRARIES = tuple(
     {
         os.path.join(sysconfig.get_paths()[name], "")
         for name in ("stdlib", "platstdlib", "purelib", "platlib")
         if sysconfig.get_paths().get(name)
     }
 )
-
+"""Folders of the standard library and of the packages of this environment, each with a separator at its end."""
+_SITES = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
 
 # Where the agent's code begins: frames above these belong to whoever started the run.
 _EDGES = {
@@ -46,9 +47,15 @@ def _is_own(names: dict[str, Any]) -> bool:
     return found and type(file) is str and file.startswith(_PACKAGE) and file not in {at for at, _ in _EDGES}
 
 
+def in_site(path: str) -> bool:
+    """Whether a file lies in a folder that packages are installed in: of this environment, of the user, of another
+    environment on the path."""
+    return any(site in path for site in _SITES)
+
+
 def is_library(filename: str) -> bool:
     """Whether a file is not the agent's own: agentloom, an installed package, the standard library, built-in code."""
-    return filename.startswith((_PACKAGE, *_LIBRARIES, "<frozen", "<string>"))
+    return filename.startswith((_PACKAGE, *LIBRARIES, "<frozen", "<string>"))
 
 
 class Places:

@@ -17,7 +17,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, cast
 
 from agentloom.errors import NotSupported
-from agentloom.runtime.places import Places
+from agentloom.runtime.places import Places, in_site
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.tools import Effect
 
@@ -149,7 +149,7 @@ class Finder:
             file = getattr(module, "__file__", None)
             if module is main or not isinstance(file, str) or not os.path.abspath(file).startswith(prefix):
                 continue
-            if not any(part in file for part in ("site-packages", "dist-packages")):
+            if not in_site(file):
                 yield module
 
     def _replace(self, name: str, function: FunctionType) -> None:
