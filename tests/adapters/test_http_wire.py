@@ -13,7 +13,8 @@ from agentloom.adapters.http_wire import (
     body_bytes,
     body_fields,
     event_bytes,
-    kept_headers,
+    head_fields,
+    head_pairs,
     request_fields,
 )
 
@@ -114,9 +115,28 @@ def test_headers_of_credentials_and_of_the_wire_are_not_kept() -> None:
     ]
     pairs = [("X-Request-ID", "1"), ("X-RateLimit-Limit-Tokens", "9"), ("x-groq-region", "dls")]
     wire = [("Content-Encoding", "gzip"), ("Transfer-Encoding", "chunked"), ("Content-Length", "7")]
-    kept = kept_headers([*pairs, *wire, *((name, "very-secret") for name in secrets)])
-    assert kept == {"x-request-id": "1", "x-ratelimit-limit-tokens": "9", "x-groq-region": "dls"}
-    assert kept_headers([("link", "a"), ("Link", "b")]) == {"link": "a, b"}
+    held = [*pairs, *wire, *((name, "very-secret") for name in secrets)]
+    head = head_fields(200, held)
+    assert "very-secret" not in str(head["headers"])
+    assert head["headers"]["x-request-id"] == "1"
+    assert head["headers"]["content-encoding"] == "gzip"
+    assert head_pairs(head) == held
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("link", "a"), ("Link", "b"), ("x", "y")],
+        [("Set-Cookie", "a=b c; Path=/"), ("set-cookie", "d=e=f"), ("Set-Cookie", "bare")],
+        [("WWW-Authenticate", "Basic"), ("X-Auth-Token", "with space 100%"), ("x-auth-token", "%20")],
+        [],
+    ],
+)
+def test_headers_come_back_as_they_came(pairs: list[tuple[str, str]]) -> None:
+    head = head_fields(404, pairs, "HTTP/2", "Nope")
+    assert head_pairs(head) == pairs
+    assert (head["version"], head["reason"]) == ("HTTP/2", "Nope")
+    assert "reason" not in head_fields(404, pairs, "HTTP/1.1", "Not Found")
 
 
 @pytest.mark.parametrize(

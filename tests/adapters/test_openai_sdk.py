@@ -213,7 +213,7 @@ async def retried_async(url: str) -> Any:
         return facts(await c.chat.completions.create(model="m", messages=MESSAGES))
 
 
-def models_list(url: str) -> Any:
+def embedded(url: str) -> Any:
     with client(url, max_retries=0) as c:
         try:
             c.embeddings.create(model="e", input="text")
@@ -222,7 +222,7 @@ def models_list(url: str) -> Any:
     return "no error"
 
 
-async def models_list_async(url: str) -> Any:
+async def embedded_async(url: str) -> Any:
     async with aclient(url, max_retries=0) as c:
         try:
             await c.embeddings.create(model="e", input="text")
@@ -288,7 +288,7 @@ CASES: list[Case] = [
         ["model", "sleep", "model"],
         ["error", "ok", "ok"],
     ),
-    ("another endpoint", models_list, models_list_async, [], ["http"], ["ok"]),
+    ("another endpoint", embedded, embedded_async, [], ["model"], ["ok"]),
 ]
 
 

@@ -1,10 +1,14 @@
 """HTTP exchanges as plain values, and back: what is recorded of a request, a response and a stream of events.
 
-A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1, ``layout``
-or ``text`` beside ``json`` that was not in compact form); a streamed one is a head without a body and then one value
-for each server-sent event: ``{"json" | "data", "event"?, "id"?, "retry"?}`` (``{"text" | "bytes"}``: not in plain
-form, as it came), or one ``{"body": {"json" | "text" | "bytes"}}`` when the answer was not a stream after all.
-``usage`` beside them: the token counts that they tell. Credentials are in headers and query fields; neither is kept.
+A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1, ``reason``
+when it was not the usual one, ``layout`` or ``text`` beside ``json`` that was not in compact form); a streamed one is a
+head without a body and then one value for each server-sent event: ``{"json" | "data", "event"?, "id"?, "retry"?}``
+(``{"text" | "bytes"}``: not in plain form, as it came), or ``{"body": {"json" | "text" | "bytes"}}`` for each piece of
+an answer that is no stream of events. ``usage`` beside them: the token counts that they tell.
+
+Bodies are kept without their compression; the headers that describe the wire stay, as a client sees them. Names of
+headers are in lower case, ``names`` has them as they came. Values of headers that hold credentials stand apart, in
+``hidden``, under a name by which the redaction finds them: an agent has them, a trace has placeholders.
 """
 
 from __future__ import annotations
@@ -13,7 +17,9 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any, cast
+from urllib.parse import quote, unquote
 
 import orjson
 
@@ -25,38 +31,89 @@ __all__ = [
     "body_bytes",
     "body_fields",
     "event_bytes",
-    "kept_headers",
+    "head_fields",
+    "head_pairs",
+    "head_reason",
     "plain_body",
     "request_fields",
 ]
 
-# They describe the bytes on the wire; the body that a client gets back is plain, and its length is known.
-_WIRE = frozenset(
-    {
-        "connection",
-        "content-encoding",
-        "content-length",
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+Pairs = list[tuple[str, str]]
 _PART_NAME = re.compile(r";\s*name=\"([^\"]*)\"")
 _BOUNDARY = re.compile(r"boundary=\"?([^\";]+)\"?")
 
 
-def kept_headers(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """The headers of a response that are recorded, names in lower case; repeated ones joined as RFC 9110 has it. Those
-    of the wire and those that hold credentials are left out."""
-    kept: dict[str, str] = {}
+def head_fields(
+    status: int, pairs: Pairs, version: str = "HTTP/1.1", reason: str | None = None
+) -> dict[str, Any]:
+    """What is recorded of the head of a response. ``pairs``: its headers in order, as they came."""
+    headers: dict[str, Any] = {}
+    hidden: list[dict[str, str]] = []
+    plain = True
     for name, value in pairs:
         lower = name.lower()
-        if lower not in _WIRE and not is_secret_header(lower):
-            kept[lower] = f"{kept[lower]}, {value}" if lower in kept else value
-    return kept
+        plain = plain and lower == name and lower not in headers
+        if is_secret_header(lower):
+            hidden.append(_hidden(lower, value))
+        elif lower in headers:
+            held = headers[lower]
+            headers[lower] = [*held, value] if isinstance(held, list) else [held, value]
+        else:
+            headers[lower] = value
+    head: dict[str, Any] = {"status": status, "headers": headers}
+    if hidden:
+        head["hidden"] = hidden
+    if hidden or not plain:
+        head["names"] = [name for name, _ in pairs]
+    if version != "HTTP/1.1":
+        head["version"] = version
+    if reason is not None and reason != _REASONS.get(status):
+        head["reason"] = reason
+    return head
+
+
+_REASONS: dict[int, str] = {one.value: one.phrase for one in HTTPStatus}
+
+
+def head_pairs(head: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The headers of a recorded head, in order, as they came."""
+    headers: Mapping[str, Any] = head["headers"]
+    names: list[str] | None = head.get("names")
+    if names is None:
+        return [(name, str(value)) for name, value in headers.items()]
+    hidden = iter(cast("list[Mapping[str, str]]", head.get("hidden", ())))
+    repeated = {name: iter(value) for name, value in headers.items() if isinstance(value, list)}
+    pairs: list[tuple[str, str]] = []
+    for name in names:
+        lower = name.lower()
+        if lower in repeated:
+            pairs.append((name, next(repeated[lower])))
+        elif lower in headers:
+            pairs.append((name, headers[lower]))
+        else:
+            pairs.append((name, _shown(next(hidden))))
+    return pairs
+
+
+def head_reason(head: Mapping[str, Any]) -> str:
+    """The reason phrase of a recorded head."""
+    return str(head.get("reason", _REASONS.get(head["status"], "")))
+
+
+def _hidden(lower: str, value: str) -> dict[str, str]:
+    """A credential of a header, in a form in which the redaction knows it by its name. Of a cookie the value alone is
+    one. A value with spaces is quoted: as a sentence it would pass."""
+    if lower.startswith("set-cookie"):
+        pair, semicolon, rest = value.partition(";")
+        name, equals, cookie = pair.partition("=")
+        return {"name": name + equals, "cookie": cookie, "rest": semicolon + rest}
+    return {"quoted": "%", "secret": quote(value)} if " " in value else {"secret": value}
+
+
+def _shown(hidden: Mapping[str, str]) -> str:
+    if "cookie" in hidden:
+        return f"{hidden['name']}{hidden['cookie']}{hidden['rest']}"
+    return unquote(hidden["secret"]) if "quoted" in hidden else hidden["secret"]
 
 
 def plain_body(encoding: str | None, body: bytes) -> bytes:

@@ -8,11 +8,13 @@ response from what was written, live and on replay alike. On replay no transport
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Coroutine
 from types import ModuleType
 from typing import Any, cast
 
-from agentloom.adapters.httpx_transports import Classified, Classify, Exchange, transports
+from agentloom.adapters.exchanges import observe
+from agentloom.adapters.httpx_transports import streaming, transports
 from agentloom.errors import NotSupported
 from agentloom.runtime.scope import current, outside
 
@@ -22,47 +24,36 @@ MODULES = ("httpx2", "httpx")
 """The HTTP libraries that have this seam."""
 
 
-_classifiers: list[Classify] = []
-_observers: list[Callable[[Exchange], None]] = []
 _closing: set[asyncio.Task[None]] = set()
 
 
-def observe(observer: Callable[[Exchange], None]) -> None:
-    """Have ``observer`` called with each request of a run before its host call is made."""
-    if observer not in _observers:
-        _observers.append(observer)
-
-
-def _classify(exchange: Exchange) -> Classified | None:
-    for observer in _observers:
-        observer(exchange)
-    return next(
-        (found for found in (classify(exchange) for classify in _classifiers) if found is not None), None
-    )
-
-
-def install(module: ModuleType, classify: Classify | None = None) -> None:
+def install(module: ModuleType) -> None:
     """Patch the clients of ``module`` (httpx2 or httpx). Idempotent; outside a run the clients behave as before.
 
-    ``classify`` may claim exchanges as calls of another type than ``http``. Raises ``NotSupported`` when this release
-    of the library does not have the method to patch.
+    Raises ``NotSupported`` when this release of the library does not have the method to patch.
     """
-    if classify is not None and classify not in _classifiers:
-        _classifiers.append(classify)
     if getattr(module, "__agentloom__", False):
         return
-    for cls in (module.Client, module.AsyncClient):
-        if not callable(getattr(cls, "_transport_for_url", None)):
-            version = getattr(module, "__version__", "of unknown version")
-            raise NotSupported(
-                f"requests of {module.__name__} {version} cannot be recorded: no {cls.__name__}._transport_for_url",
-                hint=f"install a release of {module.__name__} that agentloom's tests name",
-            )
-    blocking, awaited = transports(module, _classify)
+    _look_for(module, "Client", "_transport_for_url")
+    _look_for(module, "AsyncClient", "_transport_for_url")
+    _look_for(module, "Response", "_get_content_decoder")
+    _look_for(module, "_decoders", "IdentityDecoder")
+    blocking, awaited = transports(module)
     _patch_client(module.Client, blocking)
     _patch_client(module.AsyncClient, awaited)
+    _patch_blocking_send(module.Client)
+    _patch_awaited_send(module.AsyncClient)
     _patch_close(module)
     cast(Any, module).__agentloom__ = True
+
+
+def _look_for(module: ModuleType, owner: str, name: str) -> None:
+    if not callable(getattr(getattr(module, owner, None), name, None)):
+        version = getattr(module, "__version__", "of unknown version")
+        raise NotSupported(
+            f"requests of {module.__name__} {version} cannot be recorded: no {owner}.{name}",
+            hint=f"install a release of {module.__name__} that agentloom's tests name",
+        )
 
 
 def _patch_client(cls: Any, wrap: Callable[[Any], Any]) -> None:
@@ -73,6 +64,38 @@ def _patch_client(cls: Any, wrap: Callable[[Any], Any]) -> None:
         return transport if current() is None else wrap(transport)
 
     cls._transport_for_url = _transport_for_url
+
+
+def _patch_blocking_send(cls: Any) -> None:
+    original = cls.send
+
+    @functools.wraps(original)
+    def send(self: Any, request: Any, *, stream: bool = False, **options: Any) -> Any:
+        if current() is None:
+            return original(self, request, stream=stream, **options)
+        token = streaming.set(stream)
+        try:
+            return original(self, request, stream=stream, **options)
+        finally:
+            streaming.reset(token)
+
+    cls.send = send
+
+
+def _patch_awaited_send(cls: Any) -> None:
+    original = cls.send
+
+    @functools.wraps(original)
+    async def send(self: Any, request: Any, *, stream: bool = False, **options: Any) -> Any:
+        if current() is None:
+            return await original(self, request, stream=stream, **options)
+        token = streaming.set(stream)
+        try:
+            return await original(self, request, stream=stream, **options)
+        finally:
+            streaming.reset(token)
+
+    cls.send = send
 
 
 def _patch_close(module: Any) -> None:

@@ -6,81 +6,51 @@ Both live and on replay the response is built from the recorded value, so the SD
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
 
+from agentloom.adapters.exchanges import (
+    Classified,
+    Exchange,
+    bare_error,
+    chain_of,
+    classified,
+    counted,
+    exchange_of,
+    piece_of,
+    whole_of,
+)
 from agentloom.adapters.http_wire import (
     EventReader,
-    answer_fields,
     body_bytes,
-    body_fields,
     event_bytes,
-    kept_headers,
-    plain_body,
-    request_fields,
+    head_fields,
+    head_pairs,
+    head_reason,
 )
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
-from agentloom.runtime.calls import CallSpec
-from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.work import Work, doing
 
-__all__ = ["Classified", "Classify", "Exchange", "transports"]
+__all__ = ["Exchange", "streaming", "transports"]
 
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A request about to be sent. ``json`` is its body when that is a JSON object."""
-
-    method: str
-    url: str
-    path: str
-    content_type: str | None
-    body: bytes
-    json: dict[str, Any] | None
-
-    @property
-    def streamed(self) -> bool:
-        """Whether the client asked for a stream of events."""
-        return self.json is not None and self.json.get("stream") is True
-
-
-@dataclass(frozen=True, slots=True)
-class Classified:
-    """The host call that an exchange is; ``usage`` finds the token counts in a JSON answer."""
-
-    spec: CallSpec
-    usage: Callable[[Any], Mapping[str, int] | None] | None = None
-
-
-Classify = Callable[[Exchange], "Classified | None"]
+streaming: ContextVar[bool] = ContextVar("agentloom.httpx.streaming", default=False)
+"""Whether the client's caller reads the answer piece by piece (``send(stream=True)``)."""
 
 
 # -- requests ------------------------------------------------------------------------------------------------------
 
 
 def _exchange(request: Any, body: bytes) -> Exchange:
-    content_type: str | None = request.headers.get("content-type")
-    body = plain_body(request.headers.get("content-encoding"), body)
-    fields = body_fields(content_type, body)
-    value = fields.get("json")
-    return Exchange(
-        method=str(request.method),
-        url=str(request.url),
-        path=str(request.url.path),
-        content_type=content_type,
-        body=body,
-        json=cast("dict[str, Any]", value) if isinstance(value, dict) else None,
-    )
-
-
-def _classified(exchange: Exchange, classify: Classify) -> Classified:
-    found = classify(exchange)
-    if found is not None:
-        return found
-    fields = request_fields(exchange.method, exchange.url, exchange.content_type, exchange.body)
-    name = f"{fields['method']} {plain_url(fields['url']).partition('?')[0]}"
-    return Classified(
-        CallSpec("http", name, fields, profile="http/1", series=f"http:{name}", stream=exchange.streamed)
+    headers = request.headers
+    return exchange_of(
+        str(request.method),
+        str(request.url),
+        str(request.url.path),
+        headers.get("content-type"),
+        headers.get("content-encoding"),
+        body,
+        piecewise=streaming.get(),
     )
 
 
@@ -88,61 +58,61 @@ def _classified(exchange: Exchange, classify: Classify) -> Classified:
 
 
 def _head(response: Any) -> dict[str, Any]:
-    head: dict[str, Any] = {
-        "status": int(response.status_code),
-        "headers": kept_headers(list(response.headers.multi_items())),
-    }
-    version = response.extensions.get("http_version", b"HTTP/1.1")
-    if version != b"HTTP/1.1":
-        head["version"] = version.decode("ascii", "replace")
-    return head
+    pairs = [
+        (name.decode("ascii", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
+        for name, value in response.headers.raw
+    ]
+    facts = response.extensions
+    version = facts.get("http_version", b"HTTP/1.1").decode("ascii", "replace")
+    reason = facts.get("reason_phrase")
+    phrase = None if reason is None else reason.decode("ascii", "replace")
+    return head_fields(int(response.status_code), pairs, version, phrase)
 
 
-def _whole(response: Any, body: bytes, found: Classified) -> dict[str, Any]:
-    return _counted(_head(response) | answer_fields(response.headers.get("content-type"), body), found)
-
-
-def _counted(value: dict[str, Any], found: Classified) -> dict[str, Any]:
-    """An answer, or an event of a stream, with the token counts that it tells (``usage``)."""
-    usage = found.usage(value.get("json")) if found.usage is not None else None
-    return value | {"usage": dict(usage)} if usage else value
-
-
-def _whole_body(response: Any, data: bytes, found: Classified) -> dict[str, Any]:
-    """The one chunk of an answer that was no stream after all."""
-    body = answer_fields(response.headers.get("content-type"), data)
-    counted = _counted(body, found)
-    return {"body": body} if counted is body else {"body": body, "usage": counted["usage"]}
+def _type(response: Any) -> str | None:
+    kind: str | None = response.headers.get("content-type")
+    return kind
 
 
 def _is_events(response: Any) -> bool:
-    return str(response.headers.get("content-type", "")).lower().startswith("text/event-stream")
+    return (_type(response) or "").lower().startswith("text/event-stream")
+
+
+def _comes_whole(response: Any, found: Classified) -> bool:
+    """Whether an answer that is no stream of events is kept in one piece: JSON, and whatever comes where a stream of
+    events was asked for (an error, mostly)."""
+    kind = (_type(response) or "").partition(";")[0].strip().lower()
+    return found.spec.type == "model" or kind == "application/json" or kind.endswith("+json")
 
 
 def _is_done(event: Mapping[str, Any]) -> bool:
     return event.get("data") == "[DONE]"
 
 
-def _rebuilt(module: Any, head: Mapping[str, Any], request: Any, **body: Any) -> Any:
-    return module.Response(
+def _rebuilt(seam: _Seam, head: Mapping[str, Any], request: Any, stream: Any) -> Any:
+    version, reason = str(head.get("version", "HTTP/1.1")), head_reason(head)
+    made = seam.module.Response(
         head["status"],
-        headers=dict(head["headers"]),
+        headers=[
+            (name.encode("ascii", "surrogateescape"), value.encode("utf-8", "surrogateescape"))
+            for name, value in head_pairs(head)
+        ],
         request=request,
-        extensions={"http_version": str(head.get("version", "HTTP/1.1")).encode("ascii")},
-        **body,
+        extensions={
+            "http_version": version.encode("ascii", "replace"),
+            "reason_phrase": reason.encode("ascii", "replace"),
+        },
+        stream=stream,
     )
+    made._decoder = seam.plain()  # where the library keeps it; the headers tell of a compression that is gone
+    return made
 
 
-def _clean(error: BaseException) -> BaseException:
-    """A transport error without its request and causes (they hold sockets and credentials): type and message."""
-    return type(error)(str(error))
-
-
-def transports(module: Any, classify: Classify) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def transports(module: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """Makers of the two recording transports for clients of ``module``: each wraps a client's own transport."""
     seam = _Seam(
         module,
-        classify,
+        module._decoders.IdentityDecoder,
         _derived("BlockingStream", _BlockingStream, module.SyncByteStream),
         _derived("AwaitedStream", _AwaitedStream, module.AsyncByteStream),
     )
@@ -158,12 +128,21 @@ def _derived(name: str, part: type, base: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Seam:
-    """One HTTP library: its module, who classifies its requests, its stream classes."""
+    """One HTTP library: its module, its decoder of bodies that are plain already, its stream classes."""
 
     module: Any
-    classify: Classify
+    plain: Callable[[], Any]
     blocking_stream: Any
     awaited_stream: Any
+
+    def clean(self, error: BaseException) -> BaseException:
+        """A transport error and its causes without their requests and sockets: types and messages."""
+        return chain_of(error, self._kept)
+
+    def _kept(self, error: BaseException) -> BaseException | None:
+        if isinstance(error, self.module.RequestError):
+            return cast("BaseException", type(error)(str(error)))
+        return bare_error(error, ("httpcore", "httpcore2"))
 
 
 class _Blocking:
@@ -176,15 +155,16 @@ class _Blocking:
     def handle_request(self, request: Any) -> Any:
         module = self._seam.module
         exchange = _exchange(request, request.read())
-        found = _classified(exchange, self._seam.classify)
+        found = classified(exchange)
         try:
-            if exchange.streamed:
+            if found.spec.stream:
                 return self._stream(request, found)
             value = cast("dict[str, Any]", call_inline(found.spec, lambda _: self._perform(request, found)))
         except module.RequestError as error:
             error.request = request
             raise
-        return _rebuilt(module, value, request, content=body_bytes(value))
+        _tell(value, found)
+        return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
 
     def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
         with doing(Work("http")):
@@ -192,17 +172,18 @@ class _Blocking:
                 response = self._inner.handle_request(request)
                 try:
                     response.request = request
-                    return _whole(response, response.read(), found)
+                    return whole_of(_head(response), _type(response), response.read(), found)
                 finally:
                     response.close()
             except self._seam.module.RequestError as error:
-                raise _clean(error) from None
+                made = self._seam.clean(error)
+                raise made from made.__cause__
 
     def _stream(self, request: Any, found: Classified) -> Any:
         stream = open_inline(found.spec, lambda _: _Marked(self._events(request, found)))
         head = cast("dict[str, Any]", next(stream))
-        body = self._seam.blocking_stream(self._seam.module, stream, request)
-        return _rebuilt(self._seam.module, head, request, stream=body)
+        body = self._seam.blocking_stream(self._seam.module, stream, request, found)
+        return _rebuilt(self._seam, head, request, body)
 
     def _events(self, request: Any, found: Classified) -> Iterator[object]:
         try:
@@ -211,33 +192,39 @@ class _Blocking:
                 response.request = request
                 yield _head(response)
                 if not _is_events(response):
-                    yield _whole_body(response, response.read(), found)
+                    if _comes_whole(response, found):
+                        yield piece_of(_type(response), response.read(), found, whole=True)
+                    else:
+                        for data in response.iter_bytes():
+                            yield piece_of(None, data, found, whole=False)
                     return
                 reader = EventReader()
                 try:
                     for data in response.iter_bytes():
                         for event in reader.feed(data):
-                            yield _counted(event, found)
+                            yield counted(event, found)
                             if _is_done(event):
                                 return
                 except self._seam.module.RequestError:
                     # What came before the connection was lost.
-                    yield from (_counted(event, found) for event in reader.finish())
+                    yield from (counted(event, found) for event in reader.finish())
                     raise
-                yield from (_counted(event, found) for event in reader.finish())
+                yield from (counted(event, found) for event in reader.finish())
             finally:
                 response.close()
         except self._seam.module.RequestError as error:
-            raise _clean(error) from None
+            made = self._seam.clean(error)
+            raise made from made.__cause__
 
 
 class _BlockingStream:
     """The body of a streamed answer for a sync client: the bytes of each recorded chunk as it is delivered."""
 
-    def __init__(self, module: Any, stream: Any, request: Any) -> None:
+    def __init__(self, module: Any, stream: Any, request: Any, found: Classified) -> None:
         self._module = module
         self._stream = stream
         self._request = request
+        self._found = found
 
     def __iter__(self) -> Iterator[bytes]:
         try:
@@ -245,6 +232,7 @@ class _BlockingStream:
                 if _is_done(event):
                     for _ in self._stream:  # the last event: the call has ended, it was not left early
                         pass
+                _tell(event, self._found)
                 yield _piece(event)
         except self._module.RequestError as error:
             error.request = self._request
@@ -264,9 +252,9 @@ class _Awaited:
     async def handle_async_request(self, request: Any) -> Any:
         module = self._seam.module
         exchange = _exchange(request, await request.aread())
-        found = _classified(exchange, self._seam.classify)
+        found = classified(exchange)
         try:
-            if exchange.streamed:
+            if found.spec.stream:
                 return await self._stream(request, found)
             value = cast(
                 "dict[str, Any]", await call_async(found.spec, lambda _: self._perform(request, found))
@@ -274,7 +262,8 @@ class _Awaited:
         except module.RequestError as error:
             error.request = request
             raise
-        return _rebuilt(module, value, request, content=body_bytes(value))
+        _tell(value, found)
+        return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
 
     async def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
         with doing(Work("http")):
@@ -282,17 +271,19 @@ class _Awaited:
                 response = await self._inner.handle_async_request(request)
                 try:
                     response.request = request
-                    return _whole(response, await response.aread(), found)
+                    body = await response.aread()
+                    return whole_of(_head(response), _type(response), body, found)
                 finally:
                     await response.aclose()
             except self._seam.module.RequestError as error:
-                raise _clean(error) from None
+                made = self._seam.clean(error)
+                raise made from made.__cause__
 
     async def _stream(self, request: Any, found: Classified) -> Any:
         stream = open_async(found.spec, lambda _: self._events(request, found))
         head = cast("dict[str, Any]", await anext(stream))
-        body = self._seam.awaited_stream(self._seam.module, stream, request)
-        return _rebuilt(self._seam.module, head, request, stream=body)
+        body = self._seam.awaited_stream(self._seam.module, stream, request, found)
+        return _rebuilt(self._seam, head, request, body)
 
     async def _events(self, request: Any, found: Classified) -> AsyncIterator[object]:
         with doing(Work("http")):
@@ -302,35 +293,40 @@ class _Awaited:
                     response.request = request
                     yield _head(response)
                     if not _is_events(response):
-                        data = await response.aread()
-                        yield _whole_body(response, data, found)
+                        if _comes_whole(response, found):
+                            yield piece_of(_type(response), await response.aread(), found, whole=True)
+                        else:
+                            async for data in response.aiter_bytes():
+                                yield piece_of(None, data, found, whole=False)
                         return
                     reader = EventReader()
                     try:
                         async for data in response.aiter_bytes():
                             for event in reader.feed(data):
-                                yield _counted(event, found)
+                                yield counted(event, found)
                                 if _is_done(event):
                                     return
                     except self._seam.module.RequestError:
                         for event in reader.finish():  # what came before the connection was lost
-                            yield _counted(event, found)
+                            yield counted(event, found)
                         raise
                     for event in reader.finish():
-                        yield _counted(event, found)
+                        yield counted(event, found)
                 finally:
                     await response.aclose()
             except self._seam.module.RequestError as error:
-                raise _clean(error) from None
+                made = self._seam.clean(error)
+                raise made from made.__cause__
 
 
 class _AwaitedStream:
     """As ``_BlockingStream``, for an async client."""
 
-    def __init__(self, module: Any, stream: Any, request: Any) -> None:
+    def __init__(self, module: Any, stream: Any, request: Any, found: Classified) -> None:
         self._module = module
         self._stream = stream
         self._request = request
+        self._found = found
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -338,6 +334,7 @@ class _AwaitedStream:
                 if _is_done(event):
                     async for _ in self._stream:
                         pass
+                _tell(event, self._found)
                 yield _piece(event)
         except self._module.RequestError as error:
             error.request = self._request
@@ -350,6 +347,11 @@ class _AwaitedStream:
 def _piece(value: Mapping[str, Any]) -> bytes:
     """The bytes of one recorded chunk: an event, or the body of an answer that was no stream."""
     return body_bytes(value["body"]) if "body" in value else event_bytes(value)
+
+
+def _tell(value: Mapping[str, Any], found: Classified) -> None:
+    if found.told is not None:
+        found.told(value["body"].get("json") if "body" in value else value.get("json"))
 
 
 class _Marked:

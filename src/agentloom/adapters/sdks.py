@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import platform
-from functools import partial
+from collections.abc import Callable
+from types import ModuleType
 
-from agentloom.adapters import httpx_seam, openai_sdk
+from agentloom.adapters import api_anthropic, api_google, api_openai, httpx_seam, stainless_sdk
+from agentloom.adapters.exchanges import claim
 from agentloom.adapters.imports import when_imported
+from agentloom.adapters.releases import RANGES, check, say
+from agentloom.errors import NotSupported
 
 __all__ = ["watch"]
+
+_PATCHES: dict[str, Callable[[ModuleType], None]] = {
+    "httpx": httpx_seam.install,
+    "httpx2": httpx_seam.install,
+    "openai._base_client": stainless_sdk.install,
+    "anthropic._base_client": stainless_sdk.install,
+}
+"""What is done to a module when it is imported."""
 
 
 def watch() -> None:
@@ -19,6 +31,25 @@ def watch() -> None:
     """
     _ = platform.uname().processor
     platform.platform()
-    for name in httpx_seam.MODULES:
-        when_imported(name, partial(httpx_seam.install, classify=openai_sdk.classify))
-    when_imported("openai._base_client", openai_sdk.install)
+    for api in (api_openai, api_anthropic, api_google):
+        claim(api.classify)
+    for name in {**_PATCHES, **RANGES}:
+        when_imported(name, _patch)
+
+
+def _patch(module: ModuleType) -> None:
+    """Check the release and patch. What cannot be patched is named in a warning: the program goes on without it."""
+    name = module.__name__
+    check(name)
+    patch = _PATCHES.get(name)
+    if patch is None:
+        return
+    try:
+        patch(module)
+    except NotSupported as error:
+        known = RANGES.get(name.partition("._")[0])
+        tested = f"; tested: {known}" if known else ""
+        say(
+            f"{name} patch",
+            f"the adapter {name} does not fit, so its calls are not recorded: {error}{tested}",
+        )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from agentloom.adapters import httpx_seam, sdks
-from agentloom.adapters.httpx_transports import Exchange
+from agentloom.adapters.exchanges import Exchange
 from agentloom.cli.script_exec import Ended, run_main
 from agentloom.cli.script_loops import inner_loops
 from agentloom.cli.script_output import Capture, StreamFacts

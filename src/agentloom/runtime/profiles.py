@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from agentloom.errors import NotSupported
 from agentloom.format.canonical import Tree
+from agentloom.runtime import profile_fields as fields_of
 from agentloom.runtime.fieldrules import MISSING, Node, Role, part, with_secrets_below, without_secrets
 
 __all__ = [
@@ -245,6 +246,8 @@ _MODEL_KEY = frozenset(
 # The same request through another gateway, port or client setting asks for the same answer.
 _MODEL_NOTED = frozenset(["base_url", "api_key_env", "timeout", "max_retries", "extra_headers"])
 
+_API_KEY = frozenset(["api_key"])
+
 _PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
@@ -264,6 +267,46 @@ _PROFILES: dict[str, Profile] = {
             secret=frozenset(["api_key"]),
             scrub={"extra_headers": _headers, "extra_query": _query, "base_url": plain_url},
             minted=frozenset(["messages"]),
+        ),
+        Profile(
+            "openai.responses/1",
+            key=fields_of.RESPONSES_KEY,
+            noted=fields_of.OPENAI_NOTED,
+            secret=_API_KEY,
+            minted=frozenset(["input"]),
+        ),
+        Profile(
+            "openai.completions/1",
+            key=fields_of.COMPLETIONS_KEY,
+            noted=fields_of.OPENAI_NOTED,
+            secret=_API_KEY,
+        ),
+        Profile(
+            "openai.embeddings/1",
+            key=fields_of.EMBEDDINGS_KEY,
+            noted=fields_of.OPENAI_NOTED,
+            secret=_API_KEY,
+        ),
+        Profile(
+            "anthropic.messages/1",
+            key=fields_of.ANTHROPIC_KEY,
+            noted=fields_of.ANTHROPIC_NOTED,
+            secret=_API_KEY,
+            scrub={"mcp_servers": fields_of.without_tokens},
+            minted=frozenset(["messages"]),
+        ),
+        Profile(
+            "google.generate/1",
+            key=fields_of.GOOGLE_KEY,
+            noted=fields_of.GOOGLE_NOTED,
+            secret=_API_KEY,
+            minted=frozenset(["contents"]),
+        ),
+        Profile(
+            "google.embed/1",
+            key=fields_of.GOOGLE_EMBED_KEY,
+            noted=fields_of.GOOGLE_NOTED,
+            secret=_API_KEY,
         ),
         Profile(
             "http/1",

@@ -1,6 +1,7 @@
-"""The openai SDK, unmodified: its chat completions become ``model`` calls, the waits between its retries ``sleep``.
+"""SDKs that Stainless generates (openai, anthropic): waits between their retries become ``sleep`` calls, and clients
+that are dropped do not become tasks of the run.
 
-Nothing of the SDK is imported before the program does; ``install`` gets the module that the program imported.
+Nothing of an SDK is imported before the program does; ``install`` gets the module that the program imported.
 """
 
 from __future__ import annotations
@@ -13,58 +14,36 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.httpx_seam import close_outside
-from agentloom.adapters.httpx_transports import Classified, Exchange
-from agentloom.adapters.models_usage import chat_usage
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.scope import current
 
-__all__ = ["PROFILE", "classify", "install"]
-
-PROFILE = "openai.chat/1"
-_log = logging.getLogger("openai._base_client")
-
-
-def classify(exchange: Exchange) -> Classified | None:
-    """``POST .../chat/completions`` as a model call whose request is the body as sent; None for anything else."""
-    body = exchange.json
-    if exchange.method != "POST" or not exchange.path.endswith("/chat/completions") or body is None:
-        return None
-    model = body.get("model")
-    name = model if isinstance(model, str) and model else "unknown"
-    spec = CallSpec("model", name, body, profile=PROFILE, series=f"model:{name}", stream=exchange.streamed)
-    return Classified(spec, _usage)
-
-
-def _usage(answer: Any) -> Mapping[str, int] | None:
-    """Token counts of a chat completion or of one chunk of its stream, under the names that all model calls share;
-    absent ones are left out."""
-    fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
-    counts = chat_usage(fields.get("usage")) or {}
-    return {name: count for name, count in counts.items() if isinstance(count, int)}
+__all__ = ["install"]
 
 
 def install(base_client: ModuleType) -> None:
-    """Patch ``openai._base_client``. Idempotent; outside a run the SDK waits as it always did."""
+    """Patch the module ``SDK._base_client``. Idempotent; outside a run the SDK waits as it always did. Raises
+    ``NotSupported`` for a release that is built in another way."""
     module = cast(Any, base_client)
+    sdk = base_client.__name__.partition(".")[0]
     if getattr(module, "__agentloom__", False):
         return
     for cls in (module.SyncAPIClient, module.AsyncAPIClient):
         if not callable(getattr(cls, "_sleep_for_retry", None)):
             raise NotSupported(
-                f"this release of openai has no {cls.__name__}._sleep_for_retry: its retries cannot be recorded",
-                hint="install a release of openai that agentloom's tests name",
+                f"this release of {sdk} has no {cls.__name__}._sleep_for_retry: its retries cannot be recorded",
+                hint=f"install a release of {sdk} that agentloom's tests name",
             )
-    _patch_blocking(module.SyncAPIClient)
-    _patch_awaited(module.AsyncAPIClient)
+    _patch_blocking(module.SyncAPIClient, sdk, module.log)
+    _patch_awaited(module.AsyncAPIClient, sdk, module.log)
     _patch_finalizer(module.AsyncHttpxClientWrapper)
     module.__agentloom__ = True
 
 
-def _spec(retry: int) -> CallSpec:
+def _spec(sdk: str, kwargs: Mapping[str, Any]) -> CallSpec:
     # The seconds are the outcome, not the request: the SDK draws them at random.
-    return CallSpec("sleep", "openai retry", {"retry": retry})
+    return CallSpec("sleep", f"{sdk} retry", {"retry": kwargs["retries_taken"] + 1})
 
 
 def _seconds(client: Any, kwargs: Mapping[str, Any]) -> float:
@@ -74,12 +53,18 @@ def _seconds(client: Any, kwargs: Mapping[str, Any]) -> float:
     return float(client._calculate_retry_timeout(left, kwargs["options"], headers))
 
 
-def _tell(seconds: Any, kwargs: Mapping[str, Any]) -> None:
-    retry, most = kwargs["retries_taken"] + 1, kwargs["max_retries"]
-    _log.info("Retrying request in %f seconds (retry %i of %s)", seconds, retry, most)
+def _tell(log: logging.Logger, sdk: str, seconds: Any, kwargs: Mapping[str, Any]) -> None:
+    """The SDK's own lines of its log."""
+    left = kwargs["max_retries"] - kwargs["retries_taken"]
+    log.debug("1 retry left") if left == 1 else log.debug("%i retries left", left)
+    if sdk == "openai":
+        retry, most = kwargs["retries_taken"] + 1, kwargs["max_retries"]
+        log.info("Retrying request in %f seconds (retry %i of %s)", seconds, retry, most)
+    else:
+        log.info("Retrying request to %s in %f seconds", kwargs["options"].url, seconds)
 
 
-def _patch_blocking(cls: Any) -> None:
+def _patch_blocking(cls: Any, sdk: str, log: logging.Logger) -> None:
     original = cls._sleep_for_retry
 
     def _sleep_for_retry(self: Any, **kwargs: Any) -> None:
@@ -92,7 +77,7 @@ def _patch_blocking(cls: Any) -> None:
             time.sleep(seconds)
             return seconds
 
-        _tell(call_inline(_spec(kwargs["retries_taken"] + 1), wait), kwargs)
+        _tell(log, sdk, call_inline(_spec(sdk, kwargs), wait), kwargs)
 
     cls._sleep_for_retry = _sleep_for_retry
 
@@ -112,7 +97,7 @@ def _patch_finalizer(cls: Any) -> None:
     cls.__del__ = __del__
 
 
-def _patch_awaited(cls: Any) -> None:
+def _patch_awaited(cls: Any, sdk: str, log: logging.Logger) -> None:
     original = cls._sleep_for_retry
 
     async def _sleep_for_retry(self: Any, **kwargs: Any) -> None:
@@ -125,6 +110,6 @@ def _patch_awaited(cls: Any) -> None:
             await asyncio.sleep(seconds)
             return seconds
 
-        _tell(await call_async(_spec(kwargs["retries_taken"] + 1), wait), kwargs)
+        _tell(log, sdk, await call_async(_spec(sdk, kwargs), wait), kwargs)
 
     cls._sleep_for_retry = _sleep_for_retry

@@ -1,0 +1,74 @@
+"""OpenAI's HTTP API, whoever serves it: chat completions, Responses, legacy completions and embeddings are ``model``
+calls whose request is the body as sent; the rest of it is ``http`` with a name that says which endpoint.
+
+Azure's addresses (``/openai/deployments/NAME/...``) and those of servers that speak the protocol end in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from agentloom.adapters.drift import teller
+from agentloom.adapters.exchanges import Classified, Exchange, http_call
+from agentloom.adapters.models_usage import chat_usage, responses_usage
+from agentloom.runtime.calls import CallSpec
+
+__all__ = ["classify"]
+
+_ENDPOINT = re.compile(
+    r"/(?:v\d+|openai|deployments/[^/]+)/((?:moderations|images|audio|files|uploads|batches|models|responses|threads"
+    r"|assistants|vector_stores|fine_tuning|conversations|videos|evals|containers|realtime|chat)(?:/.*)?)$"
+)
+_ID = re.compile(r"[_-][A-Za-z0-9]{8,}|\d{4,}")
+
+
+def classify(exchange: Exchange) -> Classified | None:
+    """The call that an exchange with the API is; None for anything else."""
+    body = exchange.json
+    if exchange.method == "POST" and body is not None and "model" in body:
+        path = exchange.path
+        if path.endswith("/chat/completions"):
+            return _model(exchange, body, "openai.chat/1", _chat)
+        if path.endswith("/responses"):
+            return _model(exchange, body, "openai.responses/1", _responses)
+        if path.endswith("/embeddings"):
+            return _model(exchange, body, "openai.embeddings/1", _chat)
+        if path.endswith("/completions") and "prompt" in body:
+            return _model(exchange, body, "openai.completions/1", _chat)
+    return _other(exchange)
+
+
+def _model(exchange: Exchange, body: dict[str, Any], profile: str, usage: Any) -> Classified:
+    model = body.get("model")
+    name = model if isinstance(model, str) and model else "unknown"
+    spec = CallSpec("model", name, body, profile=profile, series=f"model:{name}", stream=exchange.streamed)
+    return Classified(spec, usage, teller(name))
+
+
+def _other(exchange: Exchange) -> Classified | None:
+    found = _ENDPOINT.search(exchange.path)
+    if found is None:
+        return None
+    words = [word for word in found[1].split("/") if word and not _ID.search(word)]
+    name = f"openai {exchange.method} {'.'.join(words)}"
+    return http_call(exchange, name)
+
+
+def _chat(answer: Any) -> Mapping[str, int] | None:
+    """Token counts of a completion or of one chunk of its stream; absent ones are left out."""
+    fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    return _integers(chat_usage(fields.get("usage")))
+
+
+def _responses(answer: Any) -> Mapping[str, int] | None:
+    """Of a response, or of an event that brings it."""
+    fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    inner = fields.get("response")
+    whole = cast("dict[str, Any]", inner) if isinstance(inner, dict) else fields
+    return _integers(responses_usage(whole.get("usage")))
+
+
+def _integers(counts: Mapping[str, Any] | None) -> dict[str, int]:
+    return {name: count for name, count in (counts or {}).items() if isinstance(count, int)}

@@ -1,0 +1,69 @@
+"""Says once when a model answers as another one than before: resolved model, ``system_fingerprint``.
+
+The answers of a run are looked at as they reach the agent, recorded ones as well as live ones: what a resumed or forked
+run asks live is compared with what its trace holds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from agentloom.runtime.scope import current
+
+__all__ = ["teller"]
+
+_log = logging.getLogger("agentloom.drift")
+_FACTS = {"model": "model", "modelVersion": "model", "system_fingerprint": "system_fingerprint"}
+_seen: dict[tuple[str, str, str], str] = {}
+_told: set[tuple[str, str, str]] = set()
+_RUNS = 64  # whose facts are remembered
+_runs: list[str] = []
+
+
+def teller(asked: str) -> Callable[[Any], None]:
+    """What looks at the answers of calls that asked for the model ``asked``."""
+
+    def look(answer: Any) -> None:
+        if isinstance(answer, Mapping):
+            _look(asked, cast("Mapping[str, Any]", answer))
+
+    return look
+
+
+def _look(asked: str, answer: Mapping[str, Any]) -> None:
+    scope = current()
+    if scope is None:
+        return
+    run = scope.session.run_id
+    for inner in (answer, answer.get("response"), answer.get("message")):
+        if not isinstance(inner, Mapping):
+            continue
+        facts = cast("Mapping[str, Any]", inner)
+        for name, fact in _FACTS.items():
+            value = facts.get(name)
+            if isinstance(value, str) and value:
+                _compare(run, asked, fact, value)
+
+
+def _compare(run: str, asked: str, fact: str, value: str) -> None:
+    key = (run, asked, fact)
+    before = _seen.get(key)
+    if before is None:
+        _remember(run)
+        _seen[key] = value
+    elif before != value and key not in _told:
+        _told.add(key)
+        _log.warning("%s of %s changed within the run: it was %r, it is %r", fact, asked, before, value)
+
+
+def _remember(run: str) -> None:
+    if run in _runs:
+        return
+    _runs.append(run)
+    if len(_runs) > _RUNS:
+        gone = _runs.pop(0)
+        for key in [key for key in _seen if key[0] == gone]:
+            del _seen[key]
+            _told.discard(key)

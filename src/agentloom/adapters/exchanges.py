@@ -1,0 +1,169 @@
+"""What all seams of HTTP libraries share: a request about to be sent, and which host call it is.
+
+A seam makes an `Exchange` of what its library is about to send and asks `classified` for the host call. Adapters of
+APIs claim exchanges as their own with `claim`; what nobody claims is an ``http`` call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agentloom.adapters.http_wire import answer_fields, body_fields, plain_body, request_fields
+from agentloom.runtime.calls import CallSpec
+from agentloom.runtime.profiles import plain_url
+
+__all__ = [
+    "Classified",
+    "Classify",
+    "Exchange",
+    "bare_error",
+    "chain_of",
+    "claim",
+    "classified",
+    "counted",
+    "exchange_of",
+    "http_call",
+    "observe",
+    "piece_of",
+    "whole_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request about to be sent. ``path`` is without the query; ``json`` is its body when that is a JSON object.
+    ``piecewise``: the caller of the client reads the answer piece by piece."""
+
+    method: str
+    url: str
+    path: str
+    content_type: str | None
+    body: bytes
+    json: dict[str, Any] | None
+    piecewise: bool = False
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the body asks for a stream of events."""
+        return self.json is not None and self.json.get("stream") is True
+
+
+Usage = Callable[[Any], "Mapping[str, int] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """The host call that an exchange is. ``usage`` finds the token counts in a JSON answer, or in one event of a
+    stream; ``told`` gets the same, for facts that are told when they change (`agentloom.adapters.drift`)."""
+
+    spec: CallSpec
+    usage: Usage | None = None
+    told: Callable[[Any], None] | None = None
+
+
+Classify = Callable[[Exchange], "Classified | None"]
+
+_classifiers: list[Classify] = []
+_observers: list[Callable[[Exchange], None]] = []
+
+
+def claim(classify: Classify) -> None:
+    """Have ``classify`` asked about each exchange of a run, after those that claimed before. It returns None for what
+    is not its own."""
+    if classify not in _classifiers:
+        _classifiers.append(classify)
+
+
+def observe(observer: Callable[[Exchange], None]) -> None:
+    """Have ``observer`` called with each request of a run before its host call is made."""
+    if observer not in _observers:
+        _observers.append(observer)
+
+
+def exchange_of(
+    method: str,
+    url: str,
+    path: str,
+    content_type: str | None,
+    encoding: str | None,
+    body: bytes,
+    *,
+    piecewise: bool = False,
+) -> Exchange:
+    """The exchange of a request with its whole body. ``encoding``: its content encoding."""
+    body = plain_body(encoding, body)
+    value = body_fields(content_type, body).get("json")
+    json = cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    return Exchange(method, url, path, content_type, body, json, piecewise)
+
+
+def http_call(exchange: Exchange, name: str) -> Classified:
+    """An exchange as an ``http`` call of that name."""
+    fields = request_fields(exchange.method, exchange.url, exchange.content_type, exchange.body)
+    stream = exchange.streamed or exchange.piecewise
+    return Classified(CallSpec("http", name, fields, profile="http/1", series=f"http:{name}", stream=stream))
+
+
+def classified(exchange: Exchange) -> Classified:
+    """The host call that ``exchange`` is."""
+    for observer in _observers:
+        observer(exchange)
+    for classify in _classifiers:
+        found = classify(exchange)
+        if found is not None:
+            return found
+    return http_call(exchange, f"{exchange.method.upper()} {plain_url(exchange.url).partition('?')[0]}")
+
+
+def whole_of(
+    head: dict[str, Any], content_type: str | None, body: bytes, found: Classified
+) -> dict[str, Any]:
+    """The value of a whole answer."""
+    return counted(head | answer_fields(content_type, body), found)
+
+
+def counted(value: dict[str, Any], found: Classified) -> dict[str, Any]:
+    """An answer, or an event of a stream, with the token counts that it tells (``usage``)."""
+    usage = found.usage(value.get("json")) if found.usage is not None else None
+    return value | {"usage": dict(usage)} if usage else value
+
+
+def piece_of(content_type: str | None, data: bytes, found: Classified, *, whole: bool) -> dict[str, Any]:
+    """One chunk of an answer that is no stream of events. ``whole``: it is all of the body."""
+    body = answer_fields(content_type if whole else None, data)
+    usage = counted(body, found).get("usage") if whole else None
+    return {"body": body, "usage": usage} if usage else {"body": body}
+
+
+_CHAIN = 8  # errors below one another
+
+
+def chain_of(error: BaseException, kept: Callable[[BaseException], BaseException | None]) -> BaseException:
+    """``error`` as it can be written down, with its causes: made anew by ``kept``, without the sockets, requests and
+    credentials that such errors hold. A cause for which ``kept`` gives None ends the chain."""
+    made = kept(error)
+    if made is None:
+        made = OSError(str(error))
+    below, at = error.__cause__, made
+    for _ in range(_CHAIN):
+        cause = None if below is None else kept(below)
+        if below is None or cause is None:
+            break
+        at.__cause__ = cause
+        below, at = below.__cause__, cause
+    return made
+
+
+def bare_error(error: BaseException, modules: Iterable[str] = ()) -> BaseException | None:
+    """A copy of an error with its text as its only argument; an ``OSError`` keeps its number. None for one that does
+    not belong to the standard library or to one of ``modules``, or whose class does not make that text of it."""
+    cls = type(error)
+    if isinstance(error, OSError) and cls.__module__ == "builtins" and error.errno is not None:
+        return cls(error.errno, error.strerror)
+    if cls.__module__.partition(".")[0] not in ("builtins", "ssl", "socket", "http", *modules):
+        return None
+    made = cls.__new__(cls, str(error))
+    made.args = (str(error),)
+    return made if str(made) == str(error) else None

@@ -1,0 +1,79 @@
+"""The releases of each SDK that the tests have run with, and what is said of others."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import warnings
+from dataclasses import dataclass
+
+__all__ = ["RANGES", "Range", "check", "say"]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The lowest and the newest release tested, both included; ``package`` as the registry names it."""
+
+    package: str
+    lowest: str
+    newest: str
+
+    def __str__(self) -> str:
+        return f"{self.package} {self.lowest} to {self.newest}"
+
+    def holds(self, version: str) -> bool:
+        """Whether a release is within the range. Patch releases of the newest minor one are: they fix what is there."""
+        return (
+            _numbers(self.lowest) <= _numbers(version) and _numbers(version)[:2] <= _numbers(self.newest)[:2]
+        )
+
+
+RANGES: dict[str, Range] = {
+    "openai": Range("openai", "2.0.0", "3.57.0"),
+    "anthropic": Range("anthropic", "0.90.0", "0.125.0"),
+    "google.genai": Range("google-genai", "2.17.0", "3.6.1"),
+    "litellm": Range("litellm", "1.100.0", "1.110.2"),
+    "httpx": Range("httpx", "0.27.0", "0.28.1"),
+    "httpx2": Range("httpx2", "2.0.0", "2.16.2"),
+    "requests": Range("requests", "2.32.0", "2.34.2"),
+    "urllib3": Range("urllib3", "2.2.0", "2.8.0"),
+    "aiohttp": Range("aiohttp", "3.12.0", "3.14.5"),
+}
+"""By the name of the module."""
+
+_said: set[str] = set()
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = [int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3]]
+    return tuple(found + [0] * (3 - len(found)))
+
+
+def check(module: str) -> None:
+    """Warn once when the installed release of ``module`` is outside of the tested range."""
+    known = RANGES.get(module)
+    if known is None:
+        return
+    try:
+        version = importlib.metadata.version(known.package)
+    except importlib.metadata.PackageNotFoundError:  # vendored, or on the path without its metadata
+        return
+    if not known.holds(version):
+        say(
+            module,
+            f"{known.package} {version} is outside of what the adapter {module} was tested with ({known}): calls may "
+            "be recorded in another way, or not at all; install a release of the range, or upgrade agentloom",
+        )
+
+
+def say(module: str, text: str) -> None:
+    """Warn, once for each adapter. The program goes on, also where warnings are errors."""
+    if module in _said:
+        return
+    _said.add(module)
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+    except RuntimeWarning:
+        import logging
+
+        logging.getLogger("agentloom.adapters").warning("%s", text)
