@@ -12,6 +12,7 @@ import pytest
 
 from agentloom import agent, tool
 from agentloom.format.blobs import Suspect
+from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.redaction import Redactor
 from agentloom.store import MemoryStore
 from tests.secrets.shapes import make
@@ -77,7 +78,7 @@ def test_a_variable_that_changes_is_looked_for(monkeypatch: pytest.MonkeyPatch) 
 
 def _late() -> str:
     """A value that is in no source: sources are part of a trace."""
-    return "-".join(("late", "8237429"))
+    return f"late-{8237429}"
 
 
 @tool
@@ -86,7 +87,9 @@ def use(value: object) -> object:
 
 
 @pytest.mark.parametrize("policy", ["off", "virtual", "strict"])
-def test_a_variable_that_a_run_sets_is_looked_for(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_a_run_sets_is_looked_for(
+    policy: GuardPolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ACME_API_KEY", "first-8237429")
 
     @agent

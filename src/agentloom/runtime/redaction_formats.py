@@ -20,6 +20,7 @@ _BEFORE = rb"(?:(?<![A-Za-z0-9])" + _ESCAPE_ENDS
 _BEFORE_RUN = rb"(?:(?<![A-Za-z0-9_-])" + _ESCAPE_ENDS
 _AFTER = rb"(?![A-Za-z0-9_-])"
 _KEY_BYTES = 512
+_PASSWORD = rb"[^\s/@\"'<>\\]"  # up to the last "@" before a slash: a password may hold one
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,11 @@ FORMATS: tuple[Format, ...] = (
         "password in a URL",
         (b"://", b"%3A%2F%2F", b"%3a%2f%2f", b":\\/\\/"),
         re.compile(
-            rb"(?:://|%3[Aa]%2[Ff]%2[Ff]|:\\/\\/)(?:[^\s:/@\"'<>\\]{0,64}(?::|%3[Aa])(?P<value>[^\s/@:\"'<>\\]{1,128})"
+            rb"(?:://|%3[Aa]%2[Ff]%2[Ff]|:\\/\\/)(?:[^\s:/@\"'<>\\]{0,128}(?::|%3[Aa])(?P<value>"
+            + _PASSWORD
+            + rb"{1,400}+(?:@"
+            + _PASSWORD
+            + rb"{1,400}+){0,4}(?=@)|[^\s/@:\"'<>\\]{1,400}?(?=%40))"
             rb"|(?P<user>[A-Za-z0-9_.~-]{20,400}))(?:@|%40)"
         ),
     ),

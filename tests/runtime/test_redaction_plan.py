@@ -1,0 +1,67 @@
+"""What one automaton looks for."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Format
+from agentloom.runtime.redaction_found import Known
+from agentloom.runtime.redaction_plan import CODED, FIELD, WIDE, Coded, Near, Plan, plan
+
+KNOWN = Known("declared value")
+
+
+def _meaning(made: Plan, text: bytes) -> list[object]:
+    found: list[object] = []
+    for index, _, _ in made.automaton.find_matches_as_indexes(text, True):
+        what = made.meaning[index]
+        found += what if isinstance(what, list) else [what]
+    return found
+
+
+def test_every_beginning_of_a_shape_and_every_telling_name_is_found() -> None:
+    made = plan((), (), whole=True)
+    for shape in FORMATS:
+        for start in shape.starts:
+            assert shape in _meaning(made, start)
+    for context in CONTEXTS:
+        for start, length in context.starts:
+            assert Near(context, length) in _meaning(made, start)
+
+
+def test_a_value_is_found_in_every_coding() -> None:
+    value = b'p\xc3\xa4ss/"8237429'
+    made = plan(((value, KNOWN),), (), whole=False)
+    assert _meaning(made, value) == [KNOWN]
+    for text in (
+        b'p\xc3\xa4ss/\\"8237429',
+        b'p\\u00e4ss/\\"8237429',
+        b"p%C3%A4ss%2F%228237429",
+        b"p%C3%A4ss/%228237429",
+    ):
+        assert _meaning(made, text) == [KNOWN]
+    assert CODED in _meaning(made, value.hex().encode())
+    assert CODED in _meaning(made, value.hex().upper().encode())
+    assert WIDE in _meaning(made, b"\\x00".join(bytes([byte]) for byte in value).replace(b"\\x00", b"\x00"))
+    assert made.longest >= len(value)
+
+
+@pytest.mark.parametrize("before", range(3))
+def test_a_value_is_found_in_base64_wherever_it_begins(before: int) -> None:
+    value = b"hunter-8237429"
+    made = plan(((value, KNOWN),), (), whole=False)
+    coded = base64.b64encode(b"x" * before + value + b"y" * 5)
+    found = [one for one in _meaning(made, coded) if isinstance(one, Coded)]
+    assert len(found) == 1
+
+
+def test_names_of_fields_and_nothing_else() -> None:
+    made = plan((), (b"ssn",), whole=False)
+    assert _meaning(made, b'{"ssn":1,"ssns":2}') == [FIELD]
+    assert not any(isinstance(one, Format) for one in made.meaning)
+
+
+def test_the_same_plan_is_made_once() -> None:
+    assert plan((), (), whole=True) is plan((), (), whole=True)
