@@ -14,7 +14,10 @@ from typing import Any, Literal, Protocol, cast
 from agentloom.runtime.places import LIBRARIES
 
 __all__ = [
+    "DIRECT",
+    "NOBODY",
     "READS",
+    "RUNS_ONLY",
     "TABLE",
     "WRAPPED",
     "WRITE_FLAGS",
@@ -43,17 +46,28 @@ or a number of this process."""
 READS: frozenset[Kind] = frozenset(("file read", "library", "identity", "stdin"))
 """What changes nothing: seen only where the program's own code does it, and let through unless the guard is strict."""
 
+DIRECT: frozenset[Kind] = frozenset((*READS, "native"))
+"""What counts only where the program's own code does it, with nothing but the standard library between: packages read
+their own files and look up C functions all the time."""
+
+RUNS_ONLY: frozenset[Kind] = frozenset(("library", "identity", "stdin"))
+"""What harms a run under a guard alone, in which it is no part of the record."""
+
+
+NOBODY = "?"
+"""Where an effect is that none of the program's own code is on the stack of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One attempt. ``where`` is ``file:line function`` of the program's own code, ``?`` when none is on the stack."""
+    """One attempt. ``where`` is ``file:line function`` of the program's own code, or ``NOBODY``."""
 
     kind: Kind
     what: str
     where: str
 
     def __str__(self) -> str:
-        return f"{self.what} ({self.where})" if self.where != "?" else self.what
+        return f"{self.what} ({self.where})" if self.where != NOBODY else self.what
 
 
 class Effects(Protocol):

@@ -8,10 +8,19 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from agentloom.runtime.effects import Kind
+from agentloom.runtime.effects import DIRECT, NOBODY, Effect, Kind
 from agentloom.runtime.places import Places, in_site
 
-__all__ = ["STANDS_IN", "find_own", "in_import", "is_import_probe", "is_probe", "is_upkeep", "known_library"]
+__all__ = [
+    "STANDS_IN",
+    "attributed",
+    "find_own",
+    "in_import",
+    "is_import_probe",
+    "is_probe",
+    "is_upkeep",
+    "known_library",
+]
 
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -71,6 +80,20 @@ def find_own(frame: FrameType | None, places: Places, kind: Kind) -> tuple[str |
             direct = False
         frame = frame.f_back
     return None, False
+
+
+def attributed(
+    found: tuple[Kind, str], frame: FrameType | None, places: Places, *, everything: bool
+) -> tuple[Effect | None, bool]:
+    """The effect that an event is, with its place, and whether the program's own code does it directly; None where it
+    is nothing of the program's. ``everything``: also what none of its own code is on the stack of."""
+    kind, what = found
+    own, direct = find_own(frame, places, kind)
+    if (kind in DIRECT and not direct) or (own is None and not everything):
+        return None, direct
+    if not direct and is_import_probe(what, frame):
+        return None, direct
+    return Effect(kind, what, NOBODY if own is None else own), direct
 
 
 def _past_stand_ins(frame: FrameType | None) -> FrameType | None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from agentloom.errors import UnrecordedEffect
 from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.calls import CallSpec
-from agentloom.runtime.effects import READS, Effect, Effects, Kind
-from agentloom.runtime.finding import find_own, in_import, is_import_probe
+from agentloom.runtime.effects import NOBODY, READS, RUNS_ONLY, Effect, Effects, Kind
+from agentloom.runtime.finding import attributed, in_import
 from agentloom.runtime.guard_allow import ALLOWS, reason_for
 from agentloom.runtime.scope import current
 from agentloom.runtime.strays import stray
@@ -38,8 +38,6 @@ __all__ = [
 _log = logging.getLogger("agentloom.guard")
 _MOST = 200
 _SHOWN = 3
-_DIRECT = READS | {"native"}
-_STRICT_ONLY: frozenset[Kind] = frozenset(("library", "identity", "stdin"))
 
 
 class RunEffects(Effects, Protocol):
@@ -66,21 +64,20 @@ def of_session(
 ) -> None:
     """Judge one event of a run; raises what refuses it. ``everything``: also where none of the program's own code is on
     the stack."""
-    kind, what = found
+    kind = found[0]
     effects = session.effects
     policy = session.guard.policy
-    if effects is None or session.engine.writing or (policy == "off" and kind in _STRICT_ONLY):
+    if effects is None or session.engine.writing or (policy == "off" and kind in RUNS_ONLY):
         return
-    own, direct = find_own(frame, session.engine.places, kind)
-    if (kind in _DIRECT and not direct) or (own is None and not everything):
+    effect, direct = attributed(found, frame, session.engine.places, everything=everything)
+    if effect is None:
         return
-    if not direct and is_import_probe(what, frame):
-        return
-    effect = Effect(kind, what, own or "?")
-    reason = reason_for(kind) if own is not None and policy != "off" else None
+    reason = reason_for(kind) if effect.where != NOBODY and policy != "off" else None
     if reason is not None:
         _allowed(session, effects, effect, reason, direct=direct)
-    elif policy == "strict" and direct and own is not None and not (kind in READS and in_import(frame)):
+    elif (
+        policy == "strict" and direct and effect.where != NOBODY and not (kind in READS and in_import(frame))
+    ):
         failure = effects.refused(effect, refusal(effect))
         if session.engine.failure is None:
             session.engine.failure = failure

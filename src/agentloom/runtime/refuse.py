@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, cast
 
-from agentloom.runtime.effects import READS, TABLE, WRAPPED, Effect, Effects, Found, Kind
-from agentloom.runtime.finding import find_own, is_import_probe, is_probe, known_library
+from agentloom.runtime.effects import RUNS_ONLY, TABLE, WRAPPED, Effect, Effects, Found, Kind
+from agentloom.runtime.finding import attributed, is_probe, known_library
 from agentloom.runtime.guard_effects import of_run, of_session
 from agentloom.runtime.places import Places
 from agentloom.runtime.scope import here
@@ -79,19 +79,12 @@ class Watch:
 
     def judge(self, found: tuple[Kind, str], frame: FrameType | None) -> None:
         """One event that is not part of a run; may raise what ``Effects.attempt`` raises."""
-        kind, what = found
-        own, direct = find_own(frame, self.places, kind)
-        if kind in _RUNS_ONLY or (kind in _DIRECT and not direct) or (own is None and not self.everything):
+        if found[0] in RUNS_ONLY:
             return
-        if direct or not is_import_probe(what, frame):
-            self.effects.attempt(Effect(kind, what, own or "?"))
+        effect, _ = attributed(found, frame, self.places, everything=self.everything)
+        if effect is not None:
+            self.effects.attempt(effect)
 
-
-_DIRECT = READS | {"native"}
-"""What counts only where the program's own code does it, with nothing but the standard library between: packages
-read their own files and look up C functions all the time."""
-_RUNS_ONLY: frozenset[Kind] = frozenset(("library", "identity", "stdin"))
-"""What harms a run alone, in which it is no part of the record."""
 
 _armed: Watch | None = None
 _standing = False
