@@ -2,7 +2,8 @@
 
 The public API. Its names are loaded together when the first of them is used, so that ``import agentloom`` and commands
 that need none of them (``agentloom ls``) start at once, and nothing is imported in the middle of a run. The names of
-workflows are loaded when the first of these is used: a program without them does without their modules.
+workflows, and those that record what was not written for agentloom, are loaded when the first of these is used: a
+program without them does without their modules.
 """
 
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         uuid,
     )
     from agentloom.api.outputs import TypedAnswer
+    from agentloom.api.recording import RecordedRun, record, replaying
     from agentloom.api.retries import Retry, retrying
     from agentloom.api.templates import Template, render
     from agentloom.api.trace import Trace, TraceCall, trace_of
@@ -46,6 +48,7 @@ __all__ = [
     "DivergenceError",
     "LoomError",
     "Memory",
+    "RecordedRun",
     "Retry",
     "State",
     "StreamedAnswer",
@@ -67,8 +70,10 @@ __all__ = [
     "parallel",
     "profile",
     "random",
+    "record",
     "register",
     "render",
+    "replaying",
     "retrieve",
     "retrying",
     "secrets",
@@ -100,6 +105,8 @@ _HOMES = (
     "agentloom.runtime.tools",
 )
 """The modules that define the names; each lists them in its own ``__all__``."""
+_RECORDING_HOMES = ("agentloom.api.recording",)
+_RECORDING_NAMES = frozenset(("RecordedRun", "record", "replaying"))
 _WORKFLOW_HOMES = ("agentloom.api.templates", "agentloom.api.workflow")
 _WORKFLOW_NAMES = frozenset(("State", "Template", "Workflow", "goto", "render"))
 
@@ -110,7 +117,12 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     names = globals()
-    for home in map(import_module, _WORKFLOW_HOMES if name in _WORKFLOW_NAMES else _HOMES):
+    homes: tuple[str, ...] = _HOMES
+    if name in _WORKFLOW_NAMES:
+        homes = _WORKFLOW_HOMES
+    elif name in _RECORDING_NAMES:
+        homes = _RECORDING_HOMES
+    for home in map(import_module, homes):
         names.update({public: getattr(home, public) for public in home.__all__ if public in __all__})
     return names[name]
 

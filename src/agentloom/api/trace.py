@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -158,6 +159,11 @@ class Trace:
         return str(self.journal.entries[0]["run"])
 
     @property
+    def name(self) -> str:
+        """What the run is listed under: the name of the agent, the workflow, or what was recorded."""
+        return str(self.journal.entries[0]["agent"])
+
+    @property
     def head(self) -> str:
         """The digest of the last entry. Kept elsewhere, it proves later that nothing was altered."""
         return self.journal.head
@@ -230,26 +236,51 @@ class Trace:
 
     # -- what can be done with it ------------------------------------------------------------------------------------
 
-    def replay(self, *, check: bool = True, agent: object = None) -> Report:
+    def replay(
+        self, *, check: bool = True, agent: object = None, call: Callable[[], object] | None = None
+    ) -> Report:
         """Run the agent's code again, every host call answered from the trace; nothing live can happen.
 
-        ``agent`` is the agent or workflow to run; default: the one that made this trace in this process. Raises
-        ``DivergenceError`` with the report unless ``check`` is False; then the report is returned whatever it says.
+        ``agent`` is the agent or workflow to run; default: the one that made this trace in this process. ``call`` is a
+        function without arguments that makes the recorded call again, for runs whose arguments are not in the trace
+        (``record(...)`` of a method). Raises ``DivergenceError`` with the report unless ``check`` is False; then the
+        report is returned whatever it says.
         """
         from agentloom.replay.replayer import replay
 
-        chosen = agent_function(agent) if agent is not None else self._agent
-        if chosen is None:
-            name, entry = self.journal.entries[0]["agent"], self.journal.entries[0]["entry"]
-            raise TargetError(
-                f"trace {self.run_id} was read from a file or a store, and does not know the agent that made it"
-                f" ({name}, {entry})",
-                hint=f"trace.replay(agent=...) with the agent or workflow; or: agentloom replay FILE, or {self.run_id}",
-            )
-        report = replay(self.journal, chosen)
+        report = replay(self.journal, self._agent_to_replay(agent, call))
         if check and report.verdict == "diverged":
             raise DivergenceError(report)
         return report
+
+    def _agent_to_replay(self, agent: object, call: Callable[[], object] | None) -> AgentFunction:
+        if agent is not None and call is not None:
+            raise TargetError("replay() was given agent= and call=", hint="give one of them")
+        code = self._payload(self.journal.entries[0], "code")
+        entry = cast("dict[str, Any]", code).get("entry") if isinstance(code, dict) else None
+        entry = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        if call is None and agent is None and self._agent is not None:
+            return self._agent
+        from agentloom.api.recording_target import as_recorded, found_again, of_call
+
+        if call is not None:
+            return of_call(call, self.name, entry)
+        if agent is not None:
+            return as_recorded(agent_function(agent), entry)
+        found = found_again(entry, sys.modules.get(str(entry.get("module"))))
+        if found is not None:
+            return found
+        if entry.get("kind") == "call":
+            raise TargetError(
+                f"trace {self.run_id} does not say how {self.name} was called: {entry.get('missing')}",
+                hint="trace.replay(call=lambda: ...) with that call, or the same program under AGENTLOOM=replay",
+            )
+        name, entered = self.journal.entries[0]["agent"], self.journal.entries[0]["entry"]
+        raise TargetError(
+            f"trace {self.run_id} was read from a file or a store, and does not know the agent that made it"
+            f" ({name}, {entered})",
+            hint=f"trace.replay(agent=...) with the agent or workflow; or: agentloom replay FILE, or {self.run_id}",
+        )
 
     def verify(self, *, head: str | None = None) -> Verdict:
         """Recompute every digest. ``head`` is one kept elsewhere: with it the verdict can be ``unaltered``."""
@@ -269,10 +300,10 @@ class RunNote(str):
 
     run: str
     store: Store
-    agent: AgentFunction
+    agent: AgentFunction | None
 
     @classmethod
-    def of(cls, run: str, store: Store, agent: AgentFunction) -> RunNote:
+    def of(cls, run: str, store: Store, agent: AgentFunction | None) -> RunNote:
         """The note for a run of ``agent`` in ``store``."""
         note = cls(f"{RECORDED_AS}{run}: agentloom show {run}")
         note.run, note.store, note.agent = run, store, agent

@@ -52,6 +52,12 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
     found = find(settings, run)
     recording = _beginning(found)
     entry = _entry(recording)
+    if entry.get("kind") == "call" and (target is None or parse_target(target).name is None):
+        raise TargetError(
+            f"run {recording.run} does not say how {recording.agent} was called: {entry.get('missing')}",
+            hint="--target FILE:NAME with a function without arguments that makes that call,"
+            " or the program itself under AGENTLOOM=replay",
+        )
     screen = settings.screen()
     with ExitStack() as stack:
         place = _place(recording, entry, target, at, stack)
@@ -62,6 +68,7 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
             "path": place.path,
             "module": place.module,
             "object": None if entry.get("kind") == "script" else place.name or str(entry.get("qualname")),
+            "recorded": entry if entry.get("kind") in ("function", "call") else None,
             "json": settings.json,
             "strict_noted": strict_noted,
             "name": found.full_name,

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.adapters import sdks
+from agentloom.api.recording_target import found_again, found_function, of_call
 from agentloom.api.trace import agent_function
 from agentloom.cli.script_facts import show_placeholders
 from agentloom.cli.script_run import ignored
 from agentloom.cli.script_verdict import Reporter
 from agentloom.cli.targets import agent_object, load_module
-from agentloom.errors import ControlFlow
+from agentloom.errors import ControlFlow, TargetError
 from agentloom.format.values import decode
 from agentloom.replay.refusal import Refusing
 from agentloom.replay.replayer import current_facts, run_agent, session_for, watch_over
 from agentloom.replay.source import ReplaySource
+from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Watch
 from agentloom.runtime.registry import TYPES
@@ -53,12 +56,31 @@ def replay_agent(job: dict[str, Any], results: Results, recording: Recording, *,
         return reporter.send()
 
 
+def _recorded_call(module: ModuleType, job: dict[str, Any]) -> AgentFunction:
+    """The function that was recorded, or the one that was named to make the call again."""
+    entry: dict[str, Any] = job["recorded"]
+    if entry.get("kind") == "function":
+        found = found_again({**entry, "qualname": job["object"]}, module)
+        if found is not None:
+            return found
+    elif (function := found_function(module, job["object"], 0)) is not None:
+        return of_call(function, job["object"], entry)
+    raise TargetError(
+        f"{job['object']} is not in {getattr(module, '__file__', None) or module.__name__}",
+        hint="--target FILE:NAME names where it is now; --at recorded runs the sources kept in the trace",
+    )
+
+
 def _run(
     job: dict[str, Any], source: ReplaySource, refusing: Refusing, reporter: Reporter, watch: Watch
 ) -> None:
     recorded: str = job["module"] or ""
     module = load_module(job.get("path"), recorded or None, main=recorded == "__main__")
-    agent = agent_function(agent_object(module, job["object"]))
+    agent = (
+        _recorded_call(module, job)
+        if job.get("recorded")
+        else agent_function(agent_object(module, job["object"]))
+    )
     with watch.aside():  # it asks git for the commit
         reporter.code_now = current_facts(agent, source.recording)
     session = session_for(source.recording, source, agent.root)

@@ -33,6 +33,7 @@ from agentloom.runtime.guard_start import guard_for_replay
 from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.ledger import NoLedger
+from agentloom.runtime.outputs_kept import NOT_KEPT
 from agentloom.runtime.places import Places
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_rules import in_effect, rules_of_record
@@ -45,6 +46,7 @@ __all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for", "w
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep", "state"))
 _COMPARED = ("request", "state", "value", "child")
+_LAST_MARKS = 250  # of which at most 201 say what was not recorded
 _SECRET_CHARS = 20_000  # of a source, that one placeholder stands for
 _NO_NONCE = bytes(32)
 """Keys made under it are never compared: the recorded nonce was erased, and requests are compared instead."""
@@ -145,6 +147,10 @@ def conclude(
     """
     recording, finding = source.recording, source.finding
     notes = (*notes, *source.remarks, *_gap_notes(recording))
+    unkept = _output_not_kept(recording)
+    if unkept is not None:
+        notes = (*notes, f"the output is not in the trace, so it was not compared ({unkept})")
+        compared = tuple(name for name in compared if name != "output")
     if finding is None:
         if not source.complete:
             raise Diverged("the replay stopped before the agent ended")
@@ -352,6 +358,17 @@ def _harmless(recording: Recording, facts: CodeFacts) -> Iterator[str]:
         if titles:
             more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
             yield f"code changed: {', '.join(titles[:3])}{more}; {what}"
+
+
+def _output_not_kept(recording: Recording) -> str | None:
+    """Why the trace does not hold the output, where it says so."""
+    for mark in reversed(recording.marks[-_LAST_MARKS:]):
+        blob = mark.get("val")
+        if mark["kind"] == "note" and type(blob) is str and recording.journal.has(blob):
+            note = recording.journal.tree(blob)
+            if isinstance(note, dict) and NOT_KEPT in note:
+                return str(note[NOT_KEPT])
+    return None
 
 
 def _gap_notes(recording: Recording) -> Iterator[str]:

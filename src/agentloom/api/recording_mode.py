@@ -1,0 +1,131 @@
+"""What the ways in do with the code that they are given: record it, replay it, or leave it alone.
+
+One variable flips the same code path: ``AGENTLOOM=record`` (the default), ``replay`` or ``off``. A replay needs traces:
+those named by ``AGENTLOOM_TRACE`` (ids, tags, files; several separated by commas), else the newest run of that name
+with these tags. ``with replaying(trace):`` says both for a block.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Literal, cast, get_args
+
+from agentloom.api.trace import Trace
+from agentloom.errors import LoomError, TargetError
+from agentloom.store import Query, Store, open_store
+
+__all__ = ["Mode", "mode", "replaying", "trace_to_replay"]
+
+Mode = Literal["record", "replay", "off"]
+
+_MODES: tuple[str, ...] = get_args(Mode)
+_VARIABLE = "AGENTLOOM"
+_TRACES = "AGENTLOOM_TRACE"
+
+
+class _Given:
+    """Traces to replay, handed out by the name of the run: each once, in their order; a single one of a name as often
+    as it is asked for."""
+
+    def __init__(self, traces: list[Trace], where: str) -> None:
+        self._where = where
+        self._by_name: dict[str, list[Trace]] = {}
+        self._asked: dict[str, int] = {}
+        self._lock = threading.Lock()
+        for trace in traces:
+            self._by_name.setdefault(trace.name, []).append(trace)
+
+    def next(self, name: str) -> Trace:
+        """The trace for the next run called ``name``. ``TargetError`` where there is none (any more)."""
+        with self._lock:
+            found = self._by_name.get(name, [])
+            at = self._asked[name] = self._asked.get(name, -1) + 1
+        if not found:
+            names = ", ".join(sorted(self._by_name)) or "none"
+            raise TargetError(
+                f"{self._where} holds no trace of {name}; it has traces of: {names}",
+                hint=f"name a trace of {name}: agentloom ls",
+            )
+        if len(found) > 1 and at >= len(found):
+            raise TargetError(
+                f"{name} runs once more than {self._where} has traces of it ({len(found)})",
+                hint="name as many traces as there are runs, or one for all of them",
+            )
+        return found[0 if len(found) == 1 else at]
+
+
+_block: contextvars.ContextVar[_Given | None] = contextvars.ContextVar("agentloom.replaying", default=None)
+_named: tuple[str, _Given] | None = None
+
+
+def mode() -> Mode:
+    """What to do with the run that begins here. ``TargetError`` for a word that is no mode."""
+    if _block.get() is not None:
+        return "replay"
+    word = os.environ.get(_VARIABLE)
+    if not word:
+        return "record"
+    if word not in _MODES:
+        raise TargetError(
+            f"{_VARIABLE}={word[:40]!r} is no mode", hint=f"one of {', '.join(_MODES)}; unset, it is record"
+        )
+    return cast(Mode, word)
+
+
+@contextmanager
+def replaying(*traces: Trace | str | os.PathLike[str]) -> Generator[None]:
+    """For the block, what would be recorded is replayed: ``record``, ``wrap``, ``instrument`` and ``run`` of agents.
+
+    ``traces``: traces, files or runs of the default store. Each run takes the next one of its name; with one trace of a
+    name every run of that name takes it. Raises what reading them raises; a run that differs raises
+    ``DivergenceError``.
+    """
+    token = _block.set(_Given([_read(trace, None) for trace in traces], "replaying(...)"))
+    try:
+        yield
+    finally:
+        _block.reset(token)
+
+
+def trace_to_replay(name: str, tags: Mapping[str, str], store: Store | None) -> Trace:
+    """The trace for the run ``name`` that begins here. ``TargetError`` where there is none: nothing runs then."""
+    given = _block.get()
+    if given is None and (named := os.environ.get(_TRACES)):
+        given = _from_variable(named, store)
+    if given is not None:
+        return given.next(name)
+    chosen = store if store is not None else open_store()
+    wanted = tuple(f"{key}={value}" for key, value in tags.items())
+    rows = chosen.runs(Query(agent=name, tag=wanted or None, limit=1))
+    if not rows:
+        of = f" with {', '.join(wanted)}" if wanted else ""
+        raise TargetError(
+            f"{_VARIABLE}=replay, and there is no run of {name}{of} in {chosen!r}",
+            hint=f"record one first, or name a trace: {_TRACES}=run.loom",
+        )
+    return Trace.of_run(rows[0].run, chosen, None)
+
+
+def _from_variable(named: str, store: Store | None) -> _Given:
+    global _named
+    if _named is None or _named[0] != named:
+        traces = [_read(part.strip(), store) for part in named.split(",") if part.strip()]
+        _named = named, _Given(traces, f"{_TRACES}={named[:80]}")
+    return _named[1]
+
+
+def _read(trace: Trace | str | os.PathLike[str], store: Store | None) -> Trace:
+    if isinstance(trace, Trace):
+        return trace
+    if os.path.isfile(trace):
+        return Trace.load(trace)
+    try:
+        return Trace.open(os.fspath(trace), store)
+    except LoomError as error:
+        raise TargetError(
+            f"there is no trace {os.fspath(trace)}: {error}", hint="give a file, the id of a run, or a tag"
+        ) from error

@@ -1,0 +1,197 @@
+"""One coroutine as one run: recorded, replayed, or left alone; the handle that the caller awaits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, Generic, TypeVar, cast
+
+from agentloom.api.recording_mode import mode, trace_to_replay
+from agentloom.api.recording_target import Target, plain
+from agentloom.api.trace import RunNote, Trace
+from agentloom.api.tracebacks import UserFrames
+from agentloom.errors import DivergenceError, TargetError
+from agentloom.replay.replayer import replay
+from agentloom.replay.report import Report
+from agentloom.runtime.loading import refuse_while_loading
+from agentloom.runtime.recorder import RunOptions, begin, record_async
+from agentloom.runtime.scope import Scope, current, entered
+from agentloom.store import Store, open_store
+
+__all__ = ["Outcome", "RecordedRun", "replay_in_place"]
+
+R = TypeVar("R")
+
+
+class Outcome(Generic[R]):
+    """What came out of the code itself: its own objects, whatever is kept of them."""
+
+    __slots__ = ("error", "value")
+
+    def __init__(self) -> None:
+        self.value: R | None = None
+        self.error: BaseException | None = None
+
+    async def of(self, work: Awaitable[R]) -> object:
+        """Await ``work`` and keep what comes of it; its value as plain data."""
+        try:
+            self.value = value = await work
+        except BaseException as error:
+            self.error = error
+            raise
+        return plain(value)
+
+    def of_call(self, work: Callable[[], R]) -> object:
+        """As ``of``, for a function."""
+        try:
+            self.value = value = work()
+        except BaseException as error:
+            self.error = error
+            raise
+        return plain(value)
+
+    def again(self) -> R:
+        """The value, or the exception raised."""
+        if self.error is not None:
+            raise self.error
+        return cast(R, self.value)
+
+
+def replay_in_place(trace: Trace, target: Target, main: Callable[..., Any]) -> Report:
+    """Replay ``trace`` with the code that is at hand. Raises ``DivergenceError`` where it differs, and what a replay
+    raises that cannot be made at all."""
+    report = replay(trace.journal, target.agent(main))
+    if report.verdict == "diverged":
+        raise DivergenceError(report)
+    return report
+
+
+class RecordedRun(Coroutine[Any, Any, R]):
+    """A coroutine whose execution is a run. Await it, or give it to ``asyncio.run``, ``create_task``, ``gather``.
+
+    ``trace`` is the record once it has ended, well or not; ``report`` that of a replay.
+    """
+
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, R],
+        target: Target,
+        options: RunOptions,
+        store: Store | None,
+    ) -> None:
+        self._coroutine = coroutine
+        self._target = target
+        self._options = options
+        self._store = store
+        self._made: Coroutine[Any, Any, R] | None = None
+        self._run: str | None = None
+        self._where: Store | None = None
+        self._state = "has not ended"
+        self.report: Report | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        """The id of the run, from its beginning on; None where nothing is recorded."""
+        return self._run
+
+    @property
+    def trace(self) -> Trace:
+        """The record. ``TargetError`` before the run has ended, and where there is none (``AGENTLOOM=off``)."""
+        if self._run is None or self._where is None or self._state:
+            raise TargetError(
+                f"there is no trace of {self._target.name}: it {self._state}",
+                hint="await it first" if "ended" in self._state else None,
+            )
+        return Trace.of_run(self._run, self._where, self._target.again())
+
+    # -- as a coroutine ----------------------------------------------------------------------------------------------
+
+    def send(self, value: Any, /) -> Any:
+        """As of any coroutine."""
+        return self._main.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """As of any coroutine."""
+        return self._main.throw(*error)
+
+    def close(self) -> None:
+        """As of any coroutine."""
+        if self._made is not None:
+            self._made.close()
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, R]:
+        return self._main.__await__()
+
+    @property
+    def _main(self) -> Coroutine[Any, Any, R]:
+        if self._made is None:
+            self._made = self._performed()
+        return self._made
+
+    def __repr__(self) -> str:
+        return f"<recorded {self._target.name}{f', run {self._run}' if self._run else ''}>"
+
+    # -- what happens ------------------------------------------------------------------------------------------------
+
+    async def _performed(self) -> R:
+        with UserFrames():
+            scope = current()
+            try:
+                if scope is not None:
+                    return await self._inside(scope)
+                refuse_while_loading(self._target.name)
+                chosen = mode()
+                if chosen == "replay":
+                    return self._replayed()
+                if chosen == "record":
+                    return await self._recorded()
+            except BaseException:
+                self._coroutine.close()  # one that never began says so, which would hide the error
+                raise
+            self._state = "was not recorded (AGENTLOOM=off)"
+            return await self._coroutine
+
+    async def _inside(self, scope: Scope) -> R:
+        """In a run of somebody else: a part of it, with paths of its own."""
+        self._state = f"is part of run {scope.session.run_id}"
+        with entered(scope.started(self._target.name)):
+            return await self._coroutine
+
+    async def _recorded(self) -> R:
+        outcome = Outcome[R]()
+        target = self._target
+
+        def main(*_: Any, **__: Any) -> Coroutine[Any, Any, object]:
+            return outcome.of(self._coroutine)
+
+        agent = target.agent(main, self._options.guard)
+        store = self._where = self._store if self._store is not None else open_store()
+        recording = begin(
+            agent,
+            target.args,
+            target.kwargs,
+            store=store,
+            options=self._options,
+            outer=asyncio.get_running_loop(),
+            code=target.code(agent),
+        )
+        self._run = recording.run_id
+        try:
+            await record_async(recording, agent)
+        except BaseException as error:
+            error.add_note(RunNote.of(recording.run_id, store, target.again()))
+            raise
+        finally:
+            self._state = ""
+        return cast(R, outcome.value)
+
+    def _replayed(self) -> R:
+        trace = trace_to_replay(self._target.name, self._options.tags, self._store)
+        outcome = Outcome[R]()
+
+        async def main(*_: Any, **__: Any) -> object:
+            return await outcome.of(self._coroutine)
+
+        self.report = replay_in_place(trace, self._target, main)
+        return outcome.again()

@@ -1,0 +1,114 @@
+"""``AGENTLOOM`` flips what the same code does; ``replaying`` does so for a block."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentloom import Trace, record, replaying
+from agentloom.errors import DivergenceError, TargetError
+from agentloom.store import MemoryStore, open_store
+from tests.api import recorded_programs as programs
+from tests.api.recorded_programs import in_loop
+
+
+async def recorded(store: MemoryStore, number: int, **tags: str) -> Trace:
+    run = record(programs.research(number), store=store, tags=tags)
+    await run
+    return run.trace
+
+
+@in_loop
+async def test_replay_takes_the_newest_run_with_that_name_and_these_tags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    for number in (1, 2, 3):
+        await recorded(store, number, ticket=str(number))
+    monkeypatch.setenv("AGENTLOOM", "replay")
+    run = record(programs.research(2), store=store, tags={"ticket": "2"})
+    answer = await run
+    assert type(answer) is programs.Answer
+    assert run.report is not None
+    assert run.report.verdict == "identical"
+    assert len(store.runs()) == 3
+    with pytest.raises(DivergenceError):
+        await record(programs.research(2), store=store)  # the newest one made three calls
+    began = record(programs.research(2), store=store, tags={"ticket": "9"})
+    with pytest.raises(TargetError, match="no run of research with ticket=9"):
+        await began
+
+
+@in_loop
+async def test_off_leaves_the_coroutine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    monkeypatch.setenv("AGENTLOOM", "off")
+    run = record(programs.research(2), store=store)
+    assert (await run).total == 2
+    assert run.run_id is None
+    with pytest.raises(TargetError, match="AGENTLOOM=off"):
+        _ = run.trace
+    assert not store.runs()
+
+
+@in_loop
+async def test_an_unknown_mode_is_an_error_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[int] = []
+
+    async def main() -> None:
+        began.append(1)
+
+    monkeypatch.setenv("AGENTLOOM", "reply")
+    with pytest.raises(TargetError, match="AGENTLOOM='reply' is no mode"):
+        await record(main(), store=MemoryStore())
+    assert not began
+
+
+@in_loop
+async def test_traces_that_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = MemoryStore()
+    for number in (1, 2):
+        (await recorded(store, number)).save(tmp_path / f"{number}.loom")
+    monkeypatch.setenv("AGENTLOOM", "replay")
+    monkeypatch.setenv("AGENTLOOM_TRACE", f"{tmp_path / '1.loom'}, {tmp_path / '2.loom'}")
+    for number in (1, 2):
+        assert (await record(programs.research(number))).total == number * (number - 1)
+    with pytest.raises(TargetError, match=r"once more than .* has traces of it \(2\)"):
+        await record(programs.research(1))
+    with pytest.raises(TargetError, match="holds no trace of fails; it has traces of: research"):
+        await record(programs.fails(1))
+    monkeypatch.setenv("AGENTLOOM_TRACE", str(tmp_path / "none.loom"))
+    with pytest.raises(TargetError, match="there is no trace"):
+        await record(programs.fails(1))
+
+
+@in_loop
+async def test_a_failed_run_fails_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    run = record(programs.fails(1), store=store)
+    with pytest.raises(KeyError):
+        await run
+    monkeypatch.setenv("AGENTLOOM", "replay")
+    with pytest.raises(KeyError) as again:
+        await record(programs.fails(1), store=store)
+    assert type(again.value.__cause__) is ValueError
+
+
+@in_loop
+async def test_a_block_that_replays(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    run = record(programs.research(2), store=store)
+    await run
+    path = tmp_path / "two.loom"
+    run.trace.save(path)
+    for given in (run.trace, path, os.fspath(path)):
+        with replaying(given):
+            for _ in range(2):  # one trace of a name answers every run of that name
+                again = record(programs.research(2), store=store)
+                await again
+                assert again.report is not None
+    with pytest.raises(TargetError, match="there is no trace"), replaying("no-such-run"):
+        pass
+    assert len(store.runs()) == 1
