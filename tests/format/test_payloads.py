@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from agentloom.errors import FormatError, LoomError, PayloadMissing
 from agentloom.format import payloads
 from agentloom.format.canonical import Tree
 from agentloom.format.journal import Journal, check
+from agentloom.format.lines import blob_tree
 from agentloom.format.scanning import Scan, scan
 from agentloom.format.weights import levels
 from spec.vector_maker import Maker
@@ -100,8 +103,9 @@ def test_a_value_of_the_greatest_depth_in_blobs_of_their_own_is_read() -> None:
 def test_one_part_cannot_be_joined_without_end(tag: str) -> None:
     made = Maker("part").start()
     part = made.blobs.put_bytes(b"x" * 1024 * 1024)
-    blob = made.put({tag: [{"$ref": part}] * 2_000})
-    with pytest.raises(FormatError) as caught:
+    blob = raw(made, {tag: [{"$ref": part}] * 2_000})
+    named = blob[:12] if tag == "list" else f"of a {re.escape(tag)}"
+    with pytest.raises(FormatError, match=f"payload {named} unfolds to over ") as caught:
         Journal.parse(made.entry("note", val=blob).end().data).tree(blob)
     assert caught.value.code == "limit.expanded"
 
@@ -241,15 +245,16 @@ def test_references_are_replaced_where_they_are_some(payload: Tree, found: Tree)
         ({"$part": []}, "value.parts", r"a \$part that leads nowhere: 0"),
         ({"$json": [{"$ref": "ID"}, "odd"]}, "value.parts", r"a \$json that leads nowhere: 'odd'"),
         ({"$json": [{"$ref": "ID"}, "compact", 1]}, "value.parts", r"a \$json that leads nowhere: too many"),
-        ({"$list": ["ID", 1, []]}, "blob.list", "is extended but holds no list there"),
-        ({"m": {"$list": ["ID", 1, []]}}, "blob.list", "is extended but holds no list there"),
-        ({"t": {"$list": ["ID", 1, []]}}, "blob.list", "is extended but holds no list there"),
-        ({"a": {"$list": ["ID", 3, []]}}, "blob.list", "keeps 3 items of 2"),
+        ({"$list": ["ID", 1, []]}, "blob.list", "blob FIRST is extended but holds no list there"),
+        ({"m": {"$list": ["ID", 1, []]}}, "blob.list", "blob FIRST is extended but holds no list there"),
+        ({"t": {"$list": ["ID", 1, []]}}, "blob.list", "blob FIRST is extended but holds no list there"),
+        ({"a": {"$list": ["ID", 3, []]}}, "blob.list", "blob LAST keeps 3 items of 2"),
     ],
     ids=str,
 )
 def test_references_that_lead_nowhere_are_named(payload: Tree, code: str, words: str) -> None:
-    journal, (_, blob) = held({"a": [1, {"b": 2}], "t": LONG}, payload)
+    journal, (first, blob) = held({"a": [1, {"b": 2}], "t": LONG}, payload)
+    words = words.replace("FIRST", first[:12]).replace("LAST", blob[:12])
     with pytest.raises(FormatError, match=words) as caught:
         journal.tree(blob)
     assert caught.value.code == code
@@ -274,15 +279,25 @@ def test_parts_are_joined() -> None:
 
 def test_damage_in_a_payload_is_named_with_its_blob() -> None:
     made = Maker("damage").start()
-    texts = (b"{]", b'{"$list": [1]}', b'{"a": {"$list": [1]}}', b'{"a":1,"a":2}')
-    blobs = [made.blobs._write_json(text, text) for text in texts]
+    good = made.put({"b": [1]}).encode()
+    damaged = (
+        (b"{]", "json.syntax"),
+        (b'{"$list": [1]}', "blob.list"),
+        (b'{"a": {"$list": [1]}}', "blob.list"),
+        (b'{"b":{"$list":["%b",1,[]]},"a":{"$list":[1]}}' % good, "blob.list"),
+        (b'{"a":1,"a":2}', "json.duplicate"),
+    )
+    blobs = [made.blobs._write_json(text, text) for text, _ in damaged]
     outer = [made.put([{"$ref": blob}]) for blob in blobs]
-    for blob in blobs + outer:
+    extending: list[Tree] = [{"$list": [blob, 1, []]} for blob in blobs]
+    longer = [raw(made, {"a": tree} if b'"a"' in text else tree)
+              for tree, (text, _) in zip(extending, damaged, strict=True)]  # fmt: skip
+    for blob in blobs + outer + longer:
         made.entry("note", val=blob)
     journal = Journal.parse(made.end().data)
-    codes = ("json.syntax", "blob.list", "blob.list", "json.duplicate")
-    for blob, around, code in zip(blobs, outer, codes, strict=True):
-        for asked in (blob, around):
+    for number, (_, code) in enumerate(damaged):
+        blob = blobs[number]
+        for asked in (blob, outer[number], longer[number]):
             with pytest.raises(FormatError, match=f"blob {blob[:12]}: ") as caught:
                 journal.tree(asked)
             assert caught.value.code == code
@@ -347,11 +362,12 @@ def test_a_journal_says_what_was_read() -> None:
     assert (nothing.head, nothing.entries, nothing.size) == ("0" * 64, [], 0)
 
 
-def test_a_long_chain_of_references_alone_is_read() -> None:
+@pytest.mark.parametrize("spelled", [b"$ref", b"\\u0024ref"])
+def test_a_long_chain_of_references_alone_is_read(spelled: bytes) -> None:
     made = Maker("alone").start()
     blob = raw(made, [1, {"a": "b"}])
     for _ in range(3000):
-        blob = raw(made, {"$ref": blob})
+        blob = made.blobs._write_json(b'{"%b":"%b"}' % (spelled, blob.encode()), blob.encode())
     listed = raw(made, {"m": [0]})
     for number in range(1500):
         listed = raw(made, {"m": {"$list": [listed, number + 1, [number]]}})
@@ -362,29 +378,140 @@ def test_a_long_chain_of_references_alone_is_read() -> None:
     assert Journal.parse(data).tree(listed) == {"m": [0, *range(1500)]}
 
 
+def test_a_long_chain_through_lists_that_are_extended_is_read() -> None:
+    made = Maker("bases").start()
+    blob = raw(made, [1, 2])
+    for _ in range(3000):
+        base = raw(made, [{"$part": [{"$ref": blob}, 0]}, 7])
+        blob = raw(made, {"$list": [base, 1, [3]]})
+    around = raw(made, [{"$ref": blob}])
+    data = made.entry("note", val=around).end().data
+    assert Journal.parse(data).tree(around) == [[1, 3]]
+
+
+def test_what_many_payloads_share_is_looked_at_once() -> None:
+    """Payloads that each extend the same two, thirty levels down, and refer to the same two: 2**60 ways lead there."""
+    made = Maker("ways").start()
+    one, two = raw(made, {"a": [1], "b": [[]]}), raw(made, {"a": [2], "b": [[]]})
+    for level in range(60):
+        parts: list[Tree] = [{"$part": [{"$ref": blob}, "a", 0]} for blob in (one, two)]
+        lists: list[Tree] = [{"$list": [blob, 2, []]} for blob in (one, two)]
+        if level < 30:
+            one, two = (raw(made, {"a": order, "b": [level, *parts]}) for order in (parts, parts[::-1]))
+        else:
+            one, two = (raw(made, {"a": order[0], "b": order[1]}) for order in (lists, lists[::-1]))
+    first, second = (raw(made, [{"$ref": blob}]) for blob in (one, two))
+    journal = Journal.parse(made.entry("note", reads=[first, second]).end().data)
+    assert [tree[0]["a"] for tree in (journal.tree(first), journal.tree(second))] == [[1, 2], [2, 1]]  # type: ignore[index, call-overload]
+
+
+def test_of_a_history_that_is_referred_to_one_list_is_held_and_not_each_it_grew_from() -> None:
+    made = Maker("grown").start()
+    blob = raw(made, {"m": [0]})
+    for number in range(2000):
+        blob = raw(made, {"m": {"$list": [blob, number + 1, [number]]}})
+    around = raw(made, [{"$part": [{"$ref": blob}, "m", 2000]}])
+    journal = Journal.parse(made.entry("note", val=around).end().data)
+    tracemalloc.start()
+    try:
+        assert journal.tree(around) == [1999]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3_000_000  # all lists together: 16 million bytes
+
+
+def test_bytes_that_look_like_a_reference_are_bytes() -> None:
+    made = Maker("bytes").start()
+    text = b'{"$ref":"%b"}' % made.put([1]).encode()
+    binary = made.blobs.put_bytes(text)
+    around = raw(made, [{"$ref": raw(made, [{"$ref": binary}])}])
+    journal = Journal.parse(made.entry("note", val=around).end().data)
+    assert journal.tree(around) == [[{"$bytes": base64.b64encode(text).decode()}]]
+
+
+def around(tree: Tree, levels: int, shape: str, listed: str) -> Tree:
+    """``tree`` below so many arrays or objects, of which the first may extend the list that ``listed`` is."""
+    if "more" in shape and levels <= 150:  # beside what comes first something of nearly as many levels
+        beside = around("x", 29, "arrays", "")
+        tree, levels = {"b": beside, "a": tree} if shape == "objects of more" else [beside, tree], levels - 1
+    for level in range(levels):
+        if shape == "arrays":
+            tree = [tree]
+        elif shape == "objects":
+            tree = {"a": tree}
+        elif shape == "arrays of more":
+            tree = [[], tree, [[1], 5], "x", {}]
+        elif shape == "objects of more":
+            tree = {"b": {}, "a": tree, "c": {"d": [1], "e": 5}, "f": [], "g": 0}
+        elif level < levels - 1:
+            tree = [tree]
+        elif shape == "a field beside":
+            tree = {"m": {"$list": [listed, 1, []]}, "a": tree}
+        elif shape == "an extended field":
+            tree = {"m": {"$list": [listed, 1, tree]}}
+        elif shape == "an extended list":
+            tree = {"$list": [listed, 1, [tree]]}
+    return tree
+
+
+SHAPES = (
+    "arrays",
+    "objects",
+    "arrays of more",
+    "objects of more",
+    "a field beside",
+    "an extended field",
+    "an extended list",
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("inner", "outer", "good"), [(150, 100, True), (150, 101, False), (60, 190, True), (60, 191, False)]
 )
-def test_levels_of_references_add_up(inner: int, outer: int, good: bool) -> None:
-    def around(tree: Tree, levels: int) -> Tree:
-        for _ in range(levels):
-            tree = [tree]
-        return tree
-
+def test_levels_of_references_add_up(inner: int, outer: int, good: bool, shape: str) -> None:
     made = Maker("levels").start()
-    first = raw(made, around("x", inner))
-    second = raw(made, around({"$ref": first}, outer))
-    part = raw(made, around({"$part": [{"$ref": first}, 0]}, outer + 1))
-    for blob in (second, part):
+    listed = raw(made, {"m": [1]} if "field" in shape else [1])
+    bottom = raw(made, around("x", 30, "arrays", ""))
+    middle = raw(made, around({"$ref": bottom}, inner - 30, shape, listed))
+    deep = raw(made, around({"$ref": bottom}, inner - 30, "arrays", ""))
+    tops: tuple[Tree, ...] = (
+        around({"$ref": middle}, outer, shape, listed),
+        around({"$part": [{"$ref": deep}, 0]}, outer + 1, shape, listed),
+        {"$list": [raw(made, around({"$ref": middle}, outer, "arrays", "")), 1, []]},
+        {"m": {"$list": [raw(made, {"m": around({"$ref": middle}, outer - 1, "arrays", "")}), 1, []]}},
+    )
+    blobs = [raw(made, tree) for tree in tops]
+    for blob in blobs:
         made.entry("note", val=blob)
     data = made.end().data
-    for blob in (second, part):
+    for blob in blobs:
         if good:
             assert levels(Journal.parse(data).tree(blob)) == inner + outer
             continue
         with pytest.raises(FormatError, match="references nest too deep") as caught:
             Journal.parse(data).tree(blob)
         assert caught.value.code == "json.depth"
+
+
+def test_a_part_of_the_deepest_payload_is_read() -> None:
+    made = Maker("deepest").start()
+    inner = raw(made, around("x", 150, "arrays", ""))
+    deepest = raw(made, around({"$ref": inner}, 100, "arrays", ""))
+    part = raw(made, {"$part": [{"$ref": deepest}, 0]})
+    journal = Journal.parse(made.entry("note", val=part).end().data)
+    assert levels(journal.tree(part)) == 249
+
+
+def test_what_was_extended_first_is_read_whole_after_that() -> None:
+    made = Maker("after").start()
+    first = raw(made, [{"$tuple": [1]}, 2])
+    longer = raw(made, [{"$ref": raw(made, {"$list": [first, 1, [3]]})}])
+    whole = raw(made, [{"$ref": first}])
+    journal = Journal.parse(made.entry("note", reads=[longer, whole]).end().data)
+    assert journal.tree(longer) == [[{"$tuple": [1]}, 3]]
+    assert journal.tree(whole) == [[{"$tuple": [1]}, 2]]
 
 
 def test_what_two_payloads_refer_to_is_filled_in_once_and_shared() -> None:
@@ -410,7 +537,7 @@ FIRST: Tree = [[], "abc", {"k": [1]}]
 FIELD: Tree = {"m": [1, [2]], "o": "x"}
 FIRST_WEIGHT = weight_of(b'[[],"abc",{"k":[1]}]')
 FIELD_WEIGHT = weight_of(b'{"m":[1,[2]],"o":"x"}')
-TEXT = b"h\xc3\xa9llo"
+TEXT = b"h\xc3\xa9ll"
 HEAVY: dict[str, tuple[Any, int | None]] = {
     # name: a payload, what it weighs beside its own text; None: what is checked before its text is made
     "items": ([{"$ref": "FIRST"}, {"$ref": "FIRST"}, 5], 2 * FIRST_WEIGHT),
@@ -421,7 +548,7 @@ HEAVY: dict[str, tuple[Any, int | None]] = {
     "a part": ([{"$part": [{"$ref": "FIRST"}, 2, "k"]}], weight_of(b"[1]")),
     "json": ([{"$json": [{"$ref": "FIRST"}, "spaced"]}], None),
     "text": ([{"$text": [{"$ref": "BYTES"}] * 3}], 3 * len(TEXT)),
-    "bytes": ([{"$bytes": [{"$ref": "BYTES"}] * 3}], 3 * len(TEXT) * 4 // 3),
+    "bytes": ([{"$bytes": [{"$ref": "BYTES"}] * 2}], 2 * len(TEXT) * 4 // 3),
     "a bytes blob": ([{"$ref": "BYTES"}], 8),
     "a leaf": ("$", 0),
 }
@@ -443,15 +570,15 @@ def test_what_a_payload_weighs(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(payloads, "UNFOLDED_RATIO", 0)
     for free in (size, size - 1):
         monkeypatch.setattr(payloads, "UNFOLDED_FREE", free)
-        assert _unfolds_to(data, blob, free) == (free == size)
+        assert _unfolds_to(data, blob, free, "of a $json" if name == "json" else blob[:12]) == (free == size)
 
 
-def _unfolds_to(data: bytes, blob: str, most: int) -> bool:
+def _unfolds_to(data: bytes, blob: str, most: int, named: str) -> bool:
     try:
         Journal.parse(data).tree(blob)
     except FormatError as error:
         assert error.code == "limit.expanded"  # noqa: PT017 - either is right, each at its size
-        assert f"unfolds to over {most} bytes" in str(error)  # noqa: PT017
+        assert f"payload {named} unfolds to over {most} bytes" in str(error)  # noqa: PT017
         return False
     return True
 
@@ -468,7 +595,32 @@ def test_lists_are_kept_while_they_are_next_to_each_other() -> None:
         for number in order:
             assert journal.tree(blobs[number]) == {"m": list(range(number + 1))}
             assert len(journal._lists) <= 32
+    assert len(journal._lists) == 32
     assert list(journal._lists)[-1] == (blobs[40], "m")
     shorter = raw(made, {"m": {"$list": [blobs[10], 4, ["x"]]}})
     cut = Journal.parse(made.entry("note", val=shorter).data)
     assert cut.tree(shorter) == {"m": [0, 1, 2, 3, "x"]}
+
+
+def test_a_history_is_read_in_time_that_grows_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, each list next to the one before, few payloads are looked at again for each that is asked for."""
+    made = Maker("order").start()
+    blobs = [raw(made, {"m": [0]})]
+    for number in range(1, 200):
+        blobs.append(raw(made, {"m": {"$list": [blobs[-1], number, [number]]}}))
+    journal = Journal.parse(made.entry("note", val=blobs[-1]).end().data)
+    looked: list[bytes] = []
+    read = blob_tree
+
+    def counting(covered: bytes) -> Tree:
+        looked.append(covered)
+        return read(covered)
+
+    monkeypatch.setattr(payloads, "blob_tree", counting)
+    for blob in blobs:
+        journal.tree(blob)
+    in_order = len(looked)
+    assert in_order <= 3 * len(blobs)
+    for blob in blobs[:-20:-1] * 3 + [blobs[-1], blobs[-2]] * 20:
+        journal.tree(blob)
+    assert len(looked) - in_order <= 3 * (19 * 3 + 2 * 20)

@@ -287,8 +287,8 @@ class Journal:
         except UnicodeDecodeError as error:
             raise FormatError("value.parts", "the parts of a $text are not UTF-8") from error
 
-    def _whole_list(self, blob: str, value: Tree) -> Filled:
-        filled, size, height = self._below(value, 1)
+    def _whole_list(self, blob: str, value: Tree, depth: int) -> Filled:
+        filled, size, height = self._below(value, depth)
         if type(filled) is not list:
             raise FormatError("blob.list", f"blob {blob[:12]} is extended but holds no list there")
         return filled, size + weight(self._line(blob)[1]), height
@@ -296,7 +296,7 @@ class Journal:
     def _list(self, blob: str, field: str | None) -> Filled:
         """A list, by going back along its bases and forward again. Bases may be thousands: no recursion."""
         chain: list[tuple[str, int, list[Tree]]] = []
-        at = blob
+        at, depth = blob, 0 if field is None else 1
         while True:
             found = self._lists.pop((at, field), None)
             if found is not None:
@@ -306,7 +306,7 @@ class Journal:
             value = whole if field is None else whole.get(field) if type(whole) is dict else None
             tag = self._list_tag(at, value)
             if tag is None:
-                found = self._whole_list(at, value)
+                found = self._whole_list(at, value, depth)
                 break
             chain.append((at, tag[1], tag[2]))
             at = tag[0]
@@ -314,7 +314,7 @@ class Journal:
         for name, keep, added in reversed(chain):
             if keep > len(items):
                 raise FormatError("blob.list", f"blob {name[:12]} keeps {keep} items of {len(items)}")
-            filled, more, below = self._filled(added, 1)
+            filled, more, below = self._filled(added, depth)
             items[keep:] = cast("list[Tree]", filled)
             size = self._bounded(blob[:12], size + more + weight(self._line(name)[1]))
             height = max(height, below)
