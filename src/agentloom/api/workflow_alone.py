@@ -15,6 +15,7 @@ from agentloom.api.workflow_state import State
 from agentloom.api.workflow_steps import Step
 from agentloom.errors import WorkflowError
 from agentloom.format.words import kind_of
+from agentloom.runtime.sendable import half_pair
 
 __all__ = ["Fault", "check_name", "check_step", "check_workflow_name", "error_of"]
 
@@ -56,7 +57,7 @@ def check_name(name: str, taken: Iterable[str]) -> None:
 
 def check_workflow_name(name: object) -> None:
     """Raise ``WorkflowError`` where ``name`` is no text that runs can be listed under."""
-    if type(name) is not str or not name.strip() or any("\ud800" <= char <= "\udfff" for char in name):
+    if type(name) is not str or not name.strip() or half_pair(name) is not None:
         raise WorkflowError(f"a workflow's name is a text that runs are listed under, not {name!r}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agentloom.format.words import kind_of
+from agentloom.runtime.sendable import half_pair
 
 __all__ = ["function_name", "name_of", "refuse_uncallable"]
 
@@ -14,7 +15,7 @@ def name_of(what: str, given: object) -> str:
     blank or has half of a surrogate pair, which cannot be written."""
     if not isinstance(given, str):
         raise TypeError(f"name={given!r}: the name of {what} is a text, not {kind_of(given)}")
-    if not given.strip() or any("\ud800" <= char <= "\udfff" for char in given):
+    if not given.strip() or half_pair(given) is not None:
         raise ValueError(f"name={given!r}: the name of {what} is a text that it can be listed under")
     return given
 

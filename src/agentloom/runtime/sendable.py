@@ -13,7 +13,7 @@ from typing import cast
 from agentloom.errors import ValueRefused
 from agentloom.format.words import kind_of
 
-__all__ = ["Unsendable", "first_unsendable", "refuse_half_pairs"]
+__all__ = ["Unsendable", "first_unsendable", "half_pair", "refuse_half_pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,13 @@ def first_unsendable(value: object, path: str = "") -> Unsendable | None:
     return next(_parts(value, path), None)
 
 
+def half_pair(text: str) -> int | None:
+    """The place of the first half of a surrogate pair in ``text``, which UTF-8 does not have; None without one."""
+    if text.isascii():
+        return None
+    return next((at for at, char in enumerate(text) if "\ud800" <= char <= "\udfff"), None)
+
+
 def refuse_half_pairs(path: str, name: str) -> None:
     """``ValueRefused`` where ``name`` has half of a surrogate pair: what a call is listed under is plain text."""
     if not name.isascii() and (found := first_unsendable(name)):
@@ -43,8 +50,8 @@ def _parts(value: object, path: str) -> Iterator[Unsendable]:
     if value is None or isinstance(value, bool | int):
         return
     if isinstance(value, str):
-        at = -1 if value.isascii() else next((at for at, char in enumerate(value) if _half(char)), -1)
-        if at >= 0:
+        at = half_pair(value)
+        if at is not None:
             why = f"character {at + 1} is half of a surrogate pair (\\u{ord(value[at]):04x}), which UTF-8 does not have"
             yield Unsendable(path, why, 'text.encode("utf-8", "replace").decode() puts "?" in its place')
     elif isinstance(value, float):
@@ -60,7 +67,3 @@ def _parts(value: object, path: str) -> Iterator[Unsendable]:
             yield from _parts(inner, f"{path}[{number}]")
     else:
         yield Unsendable(path, f"{kind_of(value)} is no value of JSON", "write it as text")
-
-
-def _half(char: str) -> bool:
-    return "\ud800" <= char <= "\udfff"
