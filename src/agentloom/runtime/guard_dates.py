@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_clock import wall
-from agentloom.runtime.guard_names import NAMES
+from agentloom.runtime.guard_names import NAMES, called_as
 from agentloom.runtime.scope import here
 
 __all__ = ["in_another_zone", "install"]
@@ -138,9 +138,7 @@ def _replace(owner: type, functions: Mapping[str, Callable[..., Any]], *, plain:
     names = _dictionary(owner)
     for name, function in functions.items():
         original = names[name]
-        function.__name__ = name
-        function.__qualname__ = original.__qualname__
-        function.__doc__ = original.__doc__
+        called_as(function, original)
         names[name] = function if plain else classmethod(function)
         if not plain:
             NAMES.method(owner, name)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.runtime.finding import STANDS_IN
 from agentloom.runtime.guard import acting
+from agentloom.runtime.guard_names import called_as
 from agentloom.runtime.redaction_env import WATCH
 from agentloom.runtime.scope import here, set_variables
 
@@ -208,6 +209,6 @@ def install() -> None:
         "__getitem__": _getitem, "__setitem__": _setitem, "__delitem__": _delitem, "__iter__": _iter, "__len__": _len,
     }  # fmt: skip
     for name, function in made.items():
-        function.__name__, function.__qualname__ = name, _real[name].__qualname__
+        called_as(function, _real[name])
         setattr(_Environ, name, function)
     WATCH.told = True

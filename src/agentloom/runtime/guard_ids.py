@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from agentloom.runtime.guard import acting
-from agentloom.runtime.guard_names import NAMES, stand_in
+from agentloom.runtime.guard_names import NAMES, called_as, stand_in
 from agentloom.runtime.scope import Scope, here
 from agentloom.runtime.session import Session
 
@@ -103,11 +103,7 @@ def _wrap(module: ModuleType, name: str, inside: Callable[..., Any]) -> None:
         return function(*args, **kwargs)
 
     if as_function:
-        function.__name__, function.__qualname__, function.__doc__ = (
-            real.__name__,
-            real.__qualname__,
-            real.__doc__,
-        )
+        called_as(function, real)
         function.__module__ = real.__module__
         NAMES.put(module, name, function, real)
     else:

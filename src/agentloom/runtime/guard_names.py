@@ -16,7 +16,7 @@ from typing import Any, cast
 from agentloom.runtime.finding import STANDS_IN
 from agentloom.runtime.places import is_library
 
-__all__ = ["NAMES", "Names", "stand_in"]
+__all__ = ["NAMES", "Names", "called_as", "stand_in"]
 
 _identity: Callable[[object], int] = object.__hash__
 _DEEP_LIBRARY = ("sched", "timeit")
@@ -36,13 +36,18 @@ class _Origin:
         return __import__("importlib").import_module, (self.module,)
 
 
+def called_as(function: Callable[..., Any], original: Any) -> None:
+    """Give ``function`` the names and the text of ``original``. Not ``functools.wraps``, which leaves a way back to the
+    original on it: names are found by what they hold."""
+    for attribute in ("__name__", "__qualname__", "__doc__"):
+        setattr(function, attribute, getattr(original, attribute))
+
+
 def stand_in(module: ModuleType, original: Any, function: Callable[..., Any]) -> Any:
     """``function`` (which takes an ignored first argument) in the form of a built-in one: with the name and text of
     ``original``, and not bound to the instances of a class that keeps it as an attribute."""
     made = cast("FunctionType", function)
-    made.__name__ = original.__name__
-    made.__qualname__ = original.__qualname__
-    made.__doc__ = original.__doc__
+    called_as(made, original)
     made.__module__ = module.__name__
     STANDS_IN.add(made.__code__.co_filename)
     return MethodType(made, _Origin(module.__name__))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from agentloom.runtime.guard import acting
-from agentloom.runtime.guard_names import NAMES, stand_in
+from agentloom.runtime.guard_names import NAMES, called_as, stand_in
 from agentloom.runtime.scope import Scope, here
 
 __all__ = ["draw", "install"]
@@ -76,11 +76,7 @@ def install() -> None:
     for name, value in list(vars(random).items()):
         if getattr(value, "__self__", None) is inner and not name.startswith("_"):
             NAMES.put(random, name, stand_in(random, value, _function(name, value)), value)
-    _seeded.__name__, _seeded.__qualname__, _seeded.__doc__ = (
-        _seed.__name__,
-        _seed.__qualname__,
-        _seed.__doc__,
-    )
+    called_as(_seeded, _seed)
     cast(Any, random.Random).seed = _seeded
     _tempfile()
 

@@ -20,6 +20,7 @@ from typing import Any, cast
 from agentloom.runtime.effects import RUNS_ONLY, TABLE, WRAPPED, Effect, Effects, Found, Kind
 from agentloom.runtime.finding import attributed, is_probe, known_library
 from agentloom.runtime.guard_effects import of_run, of_session
+from agentloom.runtime.guard_names import called_as
 from agentloom.runtime.places import Places
 from agentloom.runtime.scope import here
 from agentloom.runtime.strays import started_by
@@ -145,8 +146,7 @@ def _wrapper(original: Callable[..., Any], found: tuple[Kind, str]) -> Callable[
             see(found, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
         return original(*args, **kwargs)
 
-    wrapped.__name__ = wrapped.__qualname__ = original.__name__
-    wrapped.__doc__ = original.__doc__
+    called_as(wrapped, original)
     return wrapped
 
 
