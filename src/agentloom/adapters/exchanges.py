@@ -22,11 +22,13 @@ __all__ = [
     "chain_of",
     "claim",
     "classified",
+    "comes_whole",
     "counted",
     "exchange_of",
     "http_call",
     "observe",
     "piece_of",
+    "tell",
     "whole_of",
 ]
 
@@ -135,6 +137,19 @@ def piece_of(content_type: str | None, data: bytes, found: Classified, *, whole:
     body = answer_fields(content_type if whole else None, data)
     usage = counted(body, found).get("usage") if whole else None
     return {"body": body, "usage": usage} if usage else {"body": body}
+
+
+def comes_whole(content_type: str | None, found: Classified) -> bool:
+    """Whether an answer that is no stream of events is kept in one piece: JSON, and whatever comes where a stream of
+    events was asked for (an error, mostly)."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    return found.spec.type == "model" or kind == "application/json" or kind.endswith("+json")
+
+
+def tell(value: Mapping[str, Any], found: Classified) -> None:
+    """Have an answer, an event or a piece looked at for facts that are told when they change."""
+    if found.told is not None:
+        found.told(value["body"].get("json") if "body" in value else value.get("json"))
 
 
 _CHAIN = 8  # errors below one another

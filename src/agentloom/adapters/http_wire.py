@@ -3,7 +3,7 @@
 A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1, ``reason``
 when it was not the usual one, ``layout`` or ``text`` beside ``json`` that was not in compact form); a streamed one is a
 head without a body and then one value for each server-sent event: ``{"json" | "data", "event"?, "id"?, "retry"?}``
-(``{"text" | "bytes"}``: not in plain form, as it came), or ``{"body": {"json" | "text" | "bytes"}}`` for each piece of
+(``layout`` or ``data`` beside ``json`` as above; ``{"text" | "bytes"}``: not in plain form, as it came), or ``{"body": {"json" | "text" | "bytes"}}`` for each piece of
 an answer that is no stream of events. ``usage`` beside them: the token counts that they tell.
 
 Bodies are kept without their compression; the headers that describe the wire stay, as a client sees them. Names of
@@ -36,6 +36,8 @@ __all__ = [
     "head_reason",
     "plain_body",
     "request_fields",
+    "value_bytes",
+    "written_body",
 ]
 
 Pairs = list[tuple[str, str]]
@@ -329,9 +331,13 @@ def _plain_event(lines: list[bytes]) -> dict[str, Any] | None:
             return None
     text = "\n".join(data)
     if text.startswith(("{", "[")):
-        try:
-            event["json"] = json.loads(text)
-        except (ValueError, RecursionError):  # "[DONE]", or text that only looks like JSON
+        fields = answer_fields("application/json", text.encode())
+        if "json" not in fields:  # "[DONE]", or text that only looks like JSON
+            return event | {"data": text}
+        event["json"] = fields["json"]
+        if "layout" in fields:
+            event["layout"] = fields["layout"]
+        elif "text" in fields:
             event["data"] = text
     elif data:
         event["data"] = text
@@ -348,8 +354,43 @@ def event_bytes(event: Mapping[str, Any]) -> bytes:
     if "text" in event or "bytes" in event:
         return body_bytes(event)
     lines = [f"{name}: {event[name]}".encode() for name in ("event", "id", "retry") if name in event]
-    if "json" in event:
-        lines.append(b"data: " + _json_bytes(event["json"]))
-    elif "data" in event:
+    if "data" in event:
         lines += [b"data: " + line.encode() for line in cast(str, event["data"]).split("\n")]
+    elif "json" in event:
+        lines += [b"data: " + line for line in body_bytes(event).split(b"\n")]
     return b"\n".join(lines) + b"\n\n"
+
+
+def value_bytes(value: Mapping[str, Any]) -> bytes:
+    """The bytes of one recorded chunk: an event, or a piece of an answer that was no stream of events."""
+    return body_bytes(value["body"]) if "body" in value else event_bytes(value)
+
+
+def written_body(data: bytes) -> bytes | None:
+    """The body of a request as a client has written it to a connection; None while it is not whole."""
+    head, gap, rest = data.partition(b"\r\n\r\n")
+    if not gap:
+        return None
+    headers = {
+        name.strip().lower(): value.strip().lower()
+        for name, _, value in (line.partition(b":") for line in head.split(b"\r\n")[1:])
+    }
+    if b"chunked" in headers.get(b"transfer-encoding", b""):
+        return _unchunked(rest)
+    length = int(headers.get(b"content-length", b"0"))
+    return rest[:length] if len(rest) >= length else None
+
+
+def _unchunked(data: bytes) -> bytes | None:
+    parts: list[bytes] = []
+    while True:
+        line, end, data = data.partition(b"\r\n")
+        if not end:
+            return None
+        size = int(line.partition(b";")[0], 16)
+        if size == 0:
+            return b"".join(parts)
+        if len(data) < size + 2:
+            return None
+        parts.append(data[:size])
+        data = data[size + 2 :]

@@ -16,18 +16,20 @@ from agentloom.adapters.exchanges import (
     bare_error,
     chain_of,
     classified,
+    comes_whole,
     counted,
     exchange_of,
     piece_of,
+    tell,
     whole_of,
 )
 from agentloom.adapters.http_wire import (
     EventReader,
     body_bytes,
-    event_bytes,
     head_fields,
     head_pairs,
     head_reason,
+    value_bytes,
 )
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
 from agentloom.runtime.work import Work, doing
@@ -76,13 +78,6 @@ def _type(response: Any) -> str | None:
 
 def _is_events(response: Any) -> bool:
     return (_type(response) or "").lower().startswith("text/event-stream")
-
-
-def _comes_whole(response: Any, found: Classified) -> bool:
-    """Whether an answer that is no stream of events is kept in one piece: JSON, and whatever comes where a stream of
-    events was asked for (an error, mostly)."""
-    kind = (_type(response) or "").partition(";")[0].strip().lower()
-    return found.spec.type == "model" or kind == "application/json" or kind.endswith("+json")
 
 
 def _is_done(event: Mapping[str, Any]) -> bool:
@@ -163,7 +158,7 @@ class _Blocking:
         except module.RequestError as error:
             error.request = request
             raise
-        _tell(value, found)
+        tell(value, found)
         return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
 
     def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
@@ -192,7 +187,7 @@ class _Blocking:
                 response.request = request
                 yield _head(response)
                 if not _is_events(response):
-                    if _comes_whole(response, found):
+                    if comes_whole(_type(response), found):
                         yield piece_of(_type(response), response.read(), found, whole=True)
                     else:
                         for data in response.iter_bytes():
@@ -232,8 +227,8 @@ class _BlockingStream:
                 if _is_done(event):
                     for _ in self._stream:  # the last event: the call has ended, it was not left early
                         pass
-                _tell(event, self._found)
-                yield _piece(event)
+                tell(event, self._found)
+                yield value_bytes(event)
         except self._module.RequestError as error:
             error.request = self._request
             raise
@@ -262,7 +257,7 @@ class _Awaited:
         except module.RequestError as error:
             error.request = request
             raise
-        _tell(value, found)
+        tell(value, found)
         return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
 
     async def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
@@ -293,7 +288,7 @@ class _Awaited:
                     response.request = request
                     yield _head(response)
                     if not _is_events(response):
-                        if _comes_whole(response, found):
+                        if comes_whole(_type(response), found):
                             yield piece_of(_type(response), await response.aread(), found, whole=True)
                         else:
                             async for data in response.aiter_bytes():
@@ -334,24 +329,14 @@ class _AwaitedStream:
                 if _is_done(event):
                     async for _ in self._stream:
                         pass
-                _tell(event, self._found)
-                yield _piece(event)
+                tell(event, self._found)
+                yield value_bytes(event)
         except self._module.RequestError as error:
             error.request = self._request
             raise
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-def _piece(value: Mapping[str, Any]) -> bytes:
-    """The bytes of one recorded chunk: an event, or the body of an answer that was no stream."""
-    return body_bytes(value["body"]) if "body" in value else event_bytes(value)
-
-
-def _tell(value: Mapping[str, Any], found: Classified) -> None:
-    if found.told is not None:
-        found.told(value["body"].get("json") if "body" in value else value.get("json"))
 
 
 class _Marked:

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable
 from types import ModuleType
 
-from agentloom.adapters import api_anthropic, api_google, api_openai, httpx_seam, stainless_sdk
+from agentloom.adapters import aiohttp_seam, api_anthropic, api_google, api_openai, httpx_seam, stainless_sdk
 from agentloom.adapters.exchanges import claim
 from agentloom.adapters.imports import when_imported
 from agentloom.adapters.releases import RANGES, check, say
@@ -15,6 +15,7 @@ from agentloom.errors import NotSupported
 __all__ = ["watch"]
 
 _PATCHES: dict[str, Callable[[ModuleType], None]] = {
+    "aiohttp": aiohttp_seam.install,
     "httpx": httpx_seam.install,
     "httpx2": httpx_seam.install,
     "openai._base_client": stainless_sdk.install,

@@ -1,0 +1,57 @@
+"""aiohttp's errors without the sockets, addresses and messages that they hold, and with them again in the run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from typing import Any, cast
+
+from agentloom.adapters.exchanges import bare_error, chain_of
+
+__all__ = ["cleaned", "restored"]
+
+_KIND = "agentloom_kind"
+"""Names, on a recorded ``OSError``, which error of a connector it was: those hold the connector's own key."""
+
+
+@contextlib.contextmanager
+def cleaned(aiohttp: Any) -> Generator[None]:
+    """Errors of aiohttp leave the block as they can be written down."""
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError) as error:
+        made = chain_of(error, lambda one: _kept(aiohttp, one))
+        raise made from made.__cause__
+
+
+def _kept(aiohttp: Any, error: BaseException) -> BaseException | None:
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError):
+        below: Any = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
+        number = getattr(below, "errno", None)
+        made = OSError(number, getattr(below, "strerror", None) or str(below))
+        setattr(made, _KIND, type(error).__name__)
+        return made
+    if isinstance(error, aiohttp.ClientResponseError):
+        return cast(
+            "BaseException",
+            aiohttp.http_exceptions.HttpProcessingError(code=error.status, message=error.message),
+        )
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        message: Any = error.message
+        return cast("BaseException", type(error)(message if isinstance(message, str) else None))
+    if isinstance(error, OSError) and error.errno is not None:
+        return type(error)(error.errno, error.strerror)
+    return bare_error(error, ("aiohttp", "asyncio"))
+
+
+@contextlib.contextmanager
+def restored(aiohttp: Any, req: Any) -> Generator[None]:
+    """Recorded errors leave the block as aiohttp raises them."""
+    try:
+        yield
+    except OSError as error:
+        kind = getattr(error, _KIND, None)
+        if kind is None:
+            raise
+        below: Any = OSError(error.errno, error.strerror)
+        raise getattr(aiohttp, kind)(req.connection_key, below) from below
