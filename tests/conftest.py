@@ -34,6 +34,8 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader's own store, durability and colours decide nothing here."""
     for name in (
+        "AGENTLOOM",
+        "AGENTLOOM_TRACE",
         "AGENTLOOM_STORE",
         "AGENTLOOM_DURABILITY",
         "AGENTLOOM_MODEL_BACKEND",

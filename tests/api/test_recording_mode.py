@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import random as sync_random
 from pathlib import Path
 
 import pytest
 
-from agentloom import Trace, record, replaying
+from agentloom import Trace, Workflow, agent, record, replaying
 from agentloom.errors import DivergenceError, TargetError
 from agentloom.store import MemoryStore, open_store
 from tests.api import recorded_programs as programs
@@ -112,3 +113,60 @@ async def test_a_block_that_replays(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="there is no trace"), replaying("no-such-run"):
         pass
     assert len(store.runs()) == 1
+
+
+@agent
+def counts(number: int) -> list[int]:
+    return [sync_random.randint(0, 10**9) for _ in range(number)]
+
+
+def test_runs_of_agents_go_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    recorded = counts.run(3, store=store)
+    monkeypatch.setenv("AGENTLOOM", "replay")
+    again = counts.run(3, store=store)
+    assert again.run_id == recorded.run_id
+    assert again.output == recorded.output
+    assert again.replay().verdict == "identical"
+    with pytest.raises(DivergenceError):
+        counts.run(2, store=store)
+    monkeypatch.setenv("AGENTLOOM", "off")
+    assert len(counts.run(2, store=store).output) == 2
+    assert len(store.runs()) == 1
+    monkeypatch.setenv("AGENTLOOM", "on")
+    with pytest.raises(TargetError, match="no mode"):
+        counts.run(2, store=store)
+
+
+@in_loop
+async def test_so_do_async_agents_and_workflows(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    graph = Workflow()
+    graph.step("draw", fn=lambda state: sync_random.random())
+    first = await graph.arun("x", store=store)
+    awaited = await waits.arun(1, store=store)
+    monkeypatch.setenv("AGENTLOOM", "replay")
+    assert (await graph.arun("x", store=store)).output == first.output
+    assert (await waits.arun(1, store=store)).run_id == awaited.run_id
+    with replaying(first):
+        assert (await graph.arun("x")).output == first.output
+    assert len(store.runs()) == 2
+
+
+@agent
+async def waits(number: int) -> int:
+    return await programs.look(number)
+
+
+def test_a_failed_agent_fails_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+
+    @agent
+    def fails() -> None:
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError):
+        fails.run(store=store)
+    monkeypatch.setenv("AGENTLOOM", "replay")
+    with pytest.raises(KeyError, match="gone"):
+        fails.run(store=store)

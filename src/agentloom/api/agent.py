@@ -8,16 +8,17 @@ import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from agentloom.api.trace import RunNote, Trace
+from agentloom.api.recording_mode import mode, trace_to_replay
+from agentloom.api.trace import RunNote, Trace, known_by
 from agentloom.api.tracebacks import UserFrames
-from agentloom.errors import NotSupported
+from agentloom.errors import DivergenceError, NotSupported
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
 from agentloom.runtime.scope import Scope, current
-from agentloom.store import Store, open_store
+from agentloom.store import MemoryStore, Store, open_store
 
 __all__ = ["Agent", "agent"]
 
@@ -68,19 +69,22 @@ class Agent(Generic[P, R]):
 
         ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``); ``guard`` the
         policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is
-        running already, use ``arun``.
+        running already, use ``arun``. Under ``AGENTLOOM=replay`` the run is replayed and its trace returned; under ``off``
+        it is kept in memory alone.
         """
         with UserFrames():
             self._refuse_inside(current())
             options = RunOptions(seed, tags or {}, conversation, guard)
+            chosen = _store(store)
+            if chosen is None:
+                return self._replayed(args, kwargs, store, options)
             if not self.function.is_async:
-                return self._recorded(self._begin(args, kwargs, store, options, None))
+                return self._recorded(self._begin(args, kwargs, chosen, options, None))
             if loop_is_running():
                 raise NotSupported(
                     f"{self.function.name}.run() was called where an event loop is running",
                     hint=f"await {self.function.name}.arun(...) there",
                 )
-            chosen = _store(store)
             # Not the trace: asyncio.run writes the text of its task's result when it looks up the handler of Ctrl-C.
             run_id = asyncio.run(self._awaited(args, kwargs, chosen, options))
             return Trace.of_run(run_id, chosen, self.function)
@@ -99,9 +103,11 @@ class Agent(Generic[P, R]):
         with UserFrames():
             self._refuse_inside(current())
             options = RunOptions(seed, tags or {}, conversation, guard)
-            if not self.function.is_async:
-                return self._recorded(self._begin(args, kwargs, store, options, None))
             chosen = _store(store)
+            if chosen is None:
+                return self._replayed(args, kwargs, store, options)
+            if not self.function.is_async:
+                return self._recorded(self._begin(args, kwargs, chosen, options, None))
             run_id = await self._awaited(args, kwargs, chosen, options)
             return Trace.of_run(run_id, chosen, self.function)
 
@@ -135,19 +141,40 @@ class Agent(Generic[P, R]):
             raise
         return Trace.of_run(recording.run_id, recording.store, self.function)
 
+    def _replayed(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], store: StoreLike, options: RunOptions
+    ) -> Trace:
+        """Replay in the place of a run, with the arguments given now. Raises what the agent raises, as recorded."""
+        from agentloom.replay.replayer import replay
+
+        chosen = store if store is None or isinstance(store, Store) else open_store(store)
+        trace = trace_to_replay(self.function.name, options.tags, chosen)
+        given: dict[str, Any] = {"args": list(args), "kwargs": dict(kwargs)}
+        report = replay(trace.journal, self.function, given=given)
+        if report.verdict == "diverged":
+            raise DivergenceError(report)
+        error = trace.error
+        if error is not None:
+            raise error
+        return known_by(trace, self.function)
+
     def _begin(
         self,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-        store: StoreLike,
+        store: Store,
         options: RunOptions,
         outer: asyncio.AbstractEventLoop | None,
     ) -> Recording:
-        return begin(self.function, args, kwargs, store=_store(store), options=options, outer=outer)
+        return begin(self.function, args, kwargs, store=store, options=options, outer=outer)
 
 
-def _store(store: StoreLike) -> Store:
-    return store if isinstance(store, Store) else open_store(store)
+def _store(store: StoreLike) -> Store | None:
+    """Where a run that begins here is written; None where it is to be replayed."""
+    chosen = mode()
+    if chosen == "record":
+        return store if isinstance(store, Store) else open_store(store)
+    return MemoryStore() if chosen == "off" else None
 
 
 def _say_where(error: BaseException, recording: Recording, agent: AgentFunction) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agentloom.replay.recording import RecordedCall, Recording
     from agentloom.replay.report import Report
 
-__all__ = ["RunNote", "Trace", "TraceCall", "agent_function", "run_of", "trace_of"]
+__all__ = ["RunNote", "Trace", "TraceCall", "agent_function", "known_by", "run_of", "trace_of"]
 
 
 class TraceCall:
@@ -291,6 +291,11 @@ class Trace:
         from agentloom.replay.diff import diff
 
         return diff(self.journal, other.journal)
+
+
+def known_by(trace: Trace, agent: AgentFunction) -> Trace:
+    """``trace`` as one that ``agent`` made in this process."""
+    return Trace(trace._data, agent)  # pyright: ignore[reportPrivateUsage]
 
 
 class RunNote(str):

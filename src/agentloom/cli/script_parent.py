@@ -38,11 +38,13 @@ class Child:
 
 
 def child_environment(hash_seed: str | None, environ: Mapping[str, str]) -> dict[str, str]:
-    """``environ`` with the hash seed pinned: ``hash_seed``, else the one that is set, else ``HASH_SEED``."""
+    """``environ`` with the hash seed pinned: ``hash_seed``, else the one that is set, else ``HASH_SEED``; without
+    ``AGENTLOOM``: the command says what is done."""
     chosen = hash_seed or environ.get("PYTHONHASHSEED") or HASH_SEED
     if not chosen.isdigit():
         chosen = HASH_SEED
-    return {**environ, "PYTHONHASHSEED": chosen}
+    kept = {name: value for name, value in environ.items() if name != "AGENTLOOM"}
+    return {**kept, "PYTHONHASHSEED": chosen}
 
 
 def start(job: Mapping[str, Any], environ: Mapping[str, str], trace: bytes | None = None) -> Child:

@@ -15,7 +15,7 @@ import orjson
 from agentloom.errors import Diverged
 from agentloom.format.journal import Journal
 from agentloom.format.placeholders import PLACEHOLDER, START, numbers_in, placeholder
-from agentloom.format.values import Tree, decode
+from agentloom.format.values import Tree, decode, encode
 from agentloom.replay.cause import Cause, CodeFacts, find_cause, parse_src
 from agentloom.replay.code import ModuleSource, code_changes
 from agentloom.replay.derived import derivation
@@ -52,9 +52,15 @@ _NO_NONCE = bytes(32)
 """Keys made under it are never compared: the recorded nonce was erased, and requests are compared instead."""
 
 
-def replay(journal: Journal, agent: AgentFunction, *, refuse: bool = True) -> Report:
+def replay(
+    journal: Journal,
+    agent: AgentFunction,
+    *,
+    refuse: bool = True,
+    given: Mapping[str, object] | None = None,
+) -> Report:
     """Replay a trace with ``agent`` in this process. Nothing is performed; ``refuse`` False leaves effects of plain
-    code to the caller's own guard.
+    code to the caller's own guard. ``given`` (``args``, ``kwargs``) is used in the place of the recorded input.
 
     Raises ``PayloadMissing`` (an erased payload is needed; names call and payload), ``NotSupported`` and
     ``FormatError`` (the trace holds what this version cannot replay); a divergence is not raised but reported.
@@ -64,13 +70,13 @@ def replay(journal: Journal, agent: AgentFunction, *, refuse: bool = True) -> Re
     facts = current_facts(agent, recording)
     source = ReplaySource(recording)
     session = session_for(recording, source, agent.root)
-    given = cast("dict[str, Tree]", decode(recording.payload("input"), TYPES))
+    given = decode(encode(given, TYPES) if given is not None else recording.payload("input"), TYPES)
     notes = tuple(warm_caches(facts.modules))
     began = time.perf_counter()
     if refuse:
         refusing = Refusing(source)
         watch_over(session, refusing)
-    run_agent(session, source, agent, given)
+    run_agent(session, source, agent, cast("dict[str, Tree]", given))
     return conclude(source, facts, seconds=time.perf_counter() - began, notes=notes)
 
 
