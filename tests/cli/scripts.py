@@ -46,12 +46,18 @@ class Scripts(Folder):
     """A folder with scripts, and the commands that run them."""
 
     def call(
-        self, *args: str, given: str = "", cwd: Path | None = None, env: Mapping[str, str] | None = None
+        self,
+        *args: str,
+        given: str = "",
+        terminal: int | None = None,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> Done:
+        """Run a command. Its standard input holds ``given``, or is the descriptor ``terminal``."""
         command = [sys.executable, "-m", "agentloom", "--store", str(self.store), *args]
         done = subprocess.run(
             command,
-            input=given,
+            **({"input": given} if terminal is None else {"stdin": terminal}),
             capture_output=True,
             text=True,
             timeout=60,

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from agentloom import Trace
-from tests.cli.scripts import Done, Scripts, clean
+from tests.cli.scripts import Done, Scripts
 
 
 @pytest.fixture
@@ -230,21 +228,10 @@ def _on_a_terminal(scripts: Scripts, typed: str, *args: str) -> Done:
     here, there = pty.openpty()
     try:
         os.write(here, typed.encode())
-        command = [sys.executable, "-m", "agentloom", "--store", str(scripts.store), *args]
-        done = subprocess.run(
-            command,
-            stdin=there,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            cwd=scripts.folder,
-            env=clean(),
-        )
+        return scripts.call(*args, terminal=there)
     finally:
         os.close(here)
         os.close(there)
-    return Done(done.returncode, done.stdout, done.stderr)
 
 
 ASKING = {
