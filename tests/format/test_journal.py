@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
 import hashlib
 import json
 from typing import Any
@@ -19,6 +21,19 @@ from spec.vector_maker import Maker, edited, entry_line, finished, join, lines, 
 TRACE = finished()
 
 
+@dataclasses.dataclass
+class Small:
+    """Something that orjson would write as an object."""
+
+    x: int
+
+
+class Text(str):
+    """Something that orjson would write as a text."""
+
+    __slots__ = ()
+
+
 def test_an_entry_is_one_line_chained_to_the_one_before() -> None:
     writer = JournalWriter()
     first = writer.entry("start", {"a": 1}, at=5)
@@ -32,6 +47,15 @@ def test_an_entry_is_one_line_chained_to_the_one_before() -> None:
 def test_the_fixed_members_are_not_the_callers(name: str) -> None:
     with pytest.raises(FormatError, match="not the caller's"):
         JournalWriter().entry("note", {name: 1}, at=1)
+
+
+@pytest.mark.parametrize("value", [dt.datetime(2026, 1, 1, tzinfo=dt.UTC), Small(1), Text("x")], ids=type)
+def test_what_is_no_tree_is_not_written_as_one(value: Any) -> None:
+    """A date, an instance of a dataclass or of a subclass would be read back as something else."""
+    writer = JournalWriter()
+    with pytest.raises(TypeError):
+        writer.entry("note", {"x": [value]}, at=1)
+    assert (writer.seq, writer.offset) == (-1, 0)
 
 
 def test_reading_gives_back_what_was_written() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentloom.errors import NotSupported
 from agentloom.format.captures import Captures
 from agentloom.format.digests import request_key
 from agentloom.format.keys import Keys
@@ -30,3 +31,14 @@ def test_a_key_is_that_of_the_whole_request(seed: int) -> None:
         chosen_fields = {name: tree[name] for name in tree if name != "t" or rng.random() < 0.5}
         want = request_key(nonce, "p/1", {"type": "model", "name": "m", "fields": dict(chosen_fields)})
         assert keys.key("p/1", "model", "m", chosen_fields, grown) == want
+
+
+def test_a_list_that_was_changed_by_whom_it_was_lent_to_has_no_key() -> None:
+    captures, keys = Captures(Types()), Keys(bytes(32))
+    tree, grown = captures.capture({"messages": [{"role": "user", "text": "hello"}]}, "series")
+    before = keys.key("p/1", "model", "m", tree, grown)
+    lent = grown["messages"].lend(read_only=True)
+    assert keys.key("p/1", "model", "other", tree, grown) != before
+    lent[0]["text"] = "goodbye"
+    with pytest.raises(NotSupported, match="reads_only"):
+        keys.key("p/2", "model", "m", tree, grown)

@@ -25,6 +25,18 @@ class Offer:
     """A class."""
 
 
+class User:
+    """Said as "yoo"."""
+
+
+class Xylophone:
+    """Begins with a consonant, of which the name begins with a vowel."""
+
+
+class umbra:  # noqa: N801 - names of classes may be small
+    """Small."""
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -39,6 +51,9 @@ class Offer:
         (uuid.UUID(int=0), "a UUID"),
         (UnionShop(), "a UnionShop"),
         (Umbrella(), "an Umbrella"),
+        (User(), "a User"),
+        (Xylophone(), "a Xylophone"),
+        (umbra(), "an umbra"),
     ],
 )
 def test_a_kind_has_its_article(value: object, said: str) -> None:

@@ -32,7 +32,7 @@ class Rules:
         self.prev = NO_PREV
         self.start: Entry = {}
         self.end: Entry | None = None
-        self.gaps = 0
+        self.gaps = False
         self.erased: dict[str, int] = {}
         self.digests: list[str] = []
         self.deliveries: dict[int, int] = {}  # delivery number -> seq
@@ -189,7 +189,7 @@ class Rules:
             raise Broken("seal.root", "the root is not that of the entries before", integrity=True)
 
     def _gap(self, entry: Entry) -> None:
-        self.gaps += 1
+        self.gaps = True
 
     def _rehash(self, entry: Entry) -> None:
         raise Broken("version.digest", f"the trace goes on with digest {entry['digest']!r}", version=True)

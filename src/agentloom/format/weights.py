@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from agentloom.format.canonical import Tree
-from agentloom.format.guards import is_container, is_list, is_map
+from agentloom.format.guards import is_container, is_map
 
 __all__ = ["height_of", "levels", "weight"]
 
@@ -29,7 +31,7 @@ def levels(tree: Tree) -> int:
         height += 1
         inner: list[Tree] = []
         for item in level:
-            below = item.values() if is_map(item) else item if is_list(item) else ()
+            below = item.values() if is_map(item) else cast("list[Tree]", item)
             inner += [each for each in below if is_container(each)]
         level = inner
     return height
