@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import agentloom
-import agentloom.runtime.places
 from agentloom.errors import UnrecordedEffect
 from tests.guard.agents import Program
 
@@ -293,16 +292,13 @@ def test_off_refuses_nothing_when_recording_and_says_so(program: Program) -> Non
 def test_a_library_may_read_its_files_and_what_it_writes_is_listed(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packages = program.folder / "site-packages"
-    packages.mkdir()
+    packages = program.folder / "lib" / "python3" / "site-packages"  # as `pip install --user` has one
+    packages.mkdir(parents=True)
     (packages / "somelib.py").write_text(
         "import os\ndef load(): return open(__file__).read(4), id(os), os.path.exists('x')\n"
         "def save(): open('lib.txt', 'w').close()\n"
     )
     monkeypatch.syspath_prepend(str(packages))
-    monkeypatch.setattr(
-        "agentloom.runtime.places.LIBRARIES", (str(packages), *agentloom.runtime.places.LIBRARIES)
-    )
     agent = program.agent("import somelib\nsomelib.load()\nsomelib.save()\nreturn act(1)")
     trace = program.record(agent)
     assert [entry["what"] for entry in trace.unrecorded] == ["writes lib.txt"]

@@ -23,6 +23,12 @@ def test_library_code_has_no_place() -> None:
     assert Places(str(ROOT)).name(json.dumps.__code__) is None
 
 
+def test_packages_of_the_user_and_of_other_environments_are_libraries() -> None:
+    for folder in ("/home/u/.local/lib/python3.11/site-packages", "/usr/lib/python3/dist-packages"):
+        code = compile("0", f"{folder}/package/module.py", "exec")
+        assert Places("/home/u").name(code) is None
+
+
 def test_the_caller_is_the_innermost_frame_of_the_agents_own_code() -> None:
     places = Places(str(ROOT))
     lines: list[str] = []

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
-from agentloom.runtime.places import LIBRARIES
+from agentloom.runtime.places import LIBRARIES, in_site
 
 __all__ = [
     "DIRECT",
@@ -93,7 +93,7 @@ def _text(value: object) -> str:
 def comes_with_packages(name: str) -> bool:
     """Whether a file is part of Python, of an installed package (the trace holds their versions) or of the system's
     time zones, which C code reads."""
-    return name.startswith(LIBRARIES) or f"{os.sep}zoneinfo{os.sep}" in name
+    return name.startswith(LIBRARIES) or in_site(name) or f"{os.sep}zoneinfo{os.sep}" in name
 
 
 def _opened(args: tuple[Any, ...]) -> Found:

@@ -14,7 +14,7 @@ import time
 from agentloom.format.values import Tree
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.guard_zone import zone_facts
-from agentloom.runtime.places import in_site, is_library
+from agentloom.runtime.places import is_library
 
 __all__ = ["code_identity", "environment", "own_modules"]
 
@@ -70,7 +70,7 @@ def _own_file(given: str) -> str | None:
     path: str | None = None
     if given.endswith(".py"):
         path = os.path.normpath(given) if absolute else os.path.abspath(given)
-        if is_library(path) or in_site(path):
+        if is_library(path):
             path = None
     if absolute and len(_files) < _MAX_FILES:
         _files[given] = path

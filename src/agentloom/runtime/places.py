@@ -55,7 +55,7 @@ def in_site(path: str) -> bool:
 
 def is_library(filename: str) -> bool:
     """Whether a file is not the agent's own: agentloom, an installed package, the standard library, built-in code."""
-    return filename.startswith((_PACKAGE, *LIBRARIES, "<frozen", "<string>"))
+    return filename.startswith((_PACKAGE, *LIBRARIES, "<frozen", "<string>")) or in_site(filename)
 
 
 class Places:
