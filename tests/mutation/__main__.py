@@ -58,6 +58,9 @@ def report(mutants: list[Mutant], results: dict[str, str], *, propose: bool) -> 
     else:
         for mutant in left:
             print(f"{mutant.name}: {results[mutant.name]}\n{mutant.change}\n")
+    if not fates[SKIPPED]:
+        for entry in accepted.unused(mutants, alive, accepted.FILE.read_text(encoding="utf-8")):
+            print(f"accepted, but no such mutant survives: {entry}\n")
     print(f"{len(mutants)} mutants")
     for rule, (_, meaning) in RULES.items():
         print(f"{rules[rule]:6} not tried, rule {rule}: {meaning}")

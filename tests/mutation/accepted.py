@@ -6,6 +6,7 @@ An entry names a function and the lines that go and come, never a number, so tha
 
 from __future__ import annotations
 
+import ast
 import fnmatch
 import json
 import re
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from tests.mutation.changes import Mutant
 
-__all__ = ["FILE", "Kind", "as_toml", "kinds", "left", "read"]
+__all__ = ["FILE", "Kind", "as_toml", "gone", "kinds", "left", "read", "unused"]
 
 FILE = Path(__file__).with_name("accepted.toml")
 
@@ -52,6 +53,49 @@ def left(mutants: Iterable[Mutant], text: str) -> list[Mutant]:
     ]
 
 
+def unused(mutants: Iterable[Mutant], alive: Iterable[Mutant], text: str) -> list[str]:
+    """What is accepted of functions that ``mutants`` change, and fits none that is ``alive``: a test finds it by now,
+    or the code is another."""
+    functions = {mutant.function for mutant in mutants}
+    living = list(alive)
+    changes = {(mutant.function, mutant.change) for mutant in living}
+    found = [f"{function}: {change}" for function, change in read(text)
+             if function in functions and (function, change) not in changes]  # fmt: skip
+    return found + [
+        str(kind) for kind in kinds(text)
+        if fnmatch.filter(functions, kind.functions) and not any(kind.fits(mutant) for mutant in living)
+    ]  # fmt: skip
+
+
+def gone(text: str, source: Path) -> list[str]:
+    """What is accepted of code that is not there: no function of that name below ``source`` (the folder of the
+    package), or one without the lines that go. It looks at the code as it stands, and makes no mutant."""
+    reasons, accepted = read(text), kinds(text)
+    names = [function for function, _ in reasons] + [kind.functions for kind in accepted]
+    bodies = _functions(source, {tuple(name.split(".")[:2]) for name in names})
+    found: list[str] = []
+    for function, change in reasons:
+        going = {line[2:] for line in change.splitlines() if line.startswith("- ")}
+        if not going <= bodies.get(function, set()):
+            found.append(f"{function}: {change}")
+    return found + [str(kind) for kind in accepted if not fnmatch.filter(bodies, kind.functions)]
+
+
+def _functions(source: Path, modules: Iterable[tuple[str, ...]]) -> dict[str, set[str]]:
+    """The functions and methods of modules, as mutants name them, each with its lines without layout."""
+    found: dict[str, set[str]] = {}
+    for room, module in modules:
+        path = source / room / f"{module}.py"
+        tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else ast.Module([], [])
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        for owner, body in [("", tree.body), *((f"{node.name}.", node.body) for node in classes)]:
+            for node in body:
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    lines = {line.strip() for line in ast.unparse(node).splitlines()}
+                    found[f"{room}.{module}.{owner}{node.name}"] = lines
+    return found
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of change in some functions, and why it is accepted."""
@@ -59,6 +103,9 @@ class Kind:
     functions: str
     pattern: re.Pattern[str]
     reason: str
+
+    def __str__(self) -> str:
+        return f"{self.functions}: {self.pattern.pattern}"
 
     def fits(self, mutant: Mutant) -> bool:
         """Whether the whole change of a mutant is of this kind."""

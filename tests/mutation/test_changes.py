@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
+from pathlib import Path
 
 import pytest
 
+import agentloom
 from tests.mutation import accepted
 from tests.mutation.changes import difference, mutants_of, rule_of
 
@@ -89,3 +92,40 @@ def test_a_kind_of_change_is_accepted_by_a_pattern() -> None:
     assert accepted.left([inner], entry.format("format.*", "'- return 1\\n\\+ return 2'")) == []
     with pytest.raises(ValueError, match="write a reason"):
         accepted.kinds(entry.format("a", "'x'").replace("says nothing new", "x"))
+
+
+def test_what_is_accepted_is_about_code_that_is_there() -> None:
+    """Who changes such code looks again whether the reason still holds, and takes the entry out or writes it anew."""
+    text = accepted.FILE.read_text(encoding="utf-8")
+    assert accepted.gone(text, Path(agentloom.__file__).parent) == []
+
+
+def test_what_is_accepted_of_code_that_is_gone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "format").mkdir()
+    code = "class Box:\n    def put(self, item):\n        return (item +\n            1)\n"
+    (tmp_path / "format" / "box.py").write_text(code, encoding="utf-8")
+    entry = '[[accepted]]\nfunction = "{}"\nreason = "says nothing new"\n{}\n'
+    there = entry.format("format.box.Box.put", '"changes" = ["- return item + 1\\n+ return item + 2"]')
+    kind = entry.format("format.box.Box.*", "pattern = 'x'")
+    assert accepted.gone(there + kind, tmp_path) == []
+    for text, named in (
+        (there.replace("return item + 1", "return item - 1"), "format.box.Box.put: - return item - 1"),
+        (there.replace("Box.put", "Box.take"), "format.box.Box.take: - return item + 1"),
+        (there.replace("format.box", "format.boxes"), "format.boxes.Box.put: - return item + 1"),
+        (kind.replace("Box", "Crate"), "format.box.Crate.*: x"),
+    ):
+        (found,) = accepted.gone(text, tmp_path)
+        assert found.startswith(named)
+
+
+def test_what_is_accepted_and_found_by_a_test_is_named() -> None:
+    mutants = list(mutants_of(FILE, "format.box"))
+    inner, _, two = mutants
+    entry = '[[accepted]]\nfunction = "{}"\nreason = "says nothing new"\n{}\n'
+    text = entry.format(two.function, f"changes = [{json.dumps(two.change)}]")
+    text += entry.format("format.box._*", "pattern = '- return 1.*'")
+    text += entry.format("format.other", "pattern = '.*'")
+    assert accepted.unused(mutants, [inner, two], text) == []
+    assert accepted.unused(mutants, [inner], text) == [f"{two.function}: {two.change}"]
+    assert accepted.unused(mutants, [two], text) == ["format.box._*: - return 1.*"]
+    assert accepted.unused([inner], [], text) == ["format.box._*: - return 1.*"]

@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 KILLED, SURVIVED, UNTESTED, SLOW = 1, 0, 33, 36
 """Exit codes of mutmut."""
 LOOKED = Path("../looked.json")
-"""What is known of tests: hash of the file, seconds, and the functions that are called."""
+"""What is known of tests: hash of the code and of their file, seconds, and the functions that are called."""
 MEMORY = 6 * 2**30
 OPTIONS = "-q -p no:cacheprovider -W ignore --tb=native --assert=plain --basetemp=../temp".split()
 
@@ -89,15 +89,16 @@ class Trying:
         return []
 
     def _look(self, session: pytest.Session) -> tuple[dict[int, float], dict[str, set[int]]]:
-        """How long each test takes, in seconds, and the tests that call each changed function. Tests whose file is as
-        it was are not looked at again. A test that fails calls nothing."""
+        """How long each test takes, in seconds, and the tests that call each changed function. Tests are not looked at
+        again while their file and the code that is changed are as they were. A test that fails calls nothing."""
         trampoline = _trampoline()
         known: dict[str, Any] = json.loads(LOOKED.read_text("utf-8")) if LOOKED.is_file() else {}
         found: dict[str, Any] = {}
+        code = _digest(*sorted({path for meta in self.metas for path in meta.parent.glob("*.py")}))
         trampoline.get_mutant_under_test = lambda: "stats"
         trampoline.MutmutCallStack = _NoStack
         for place, item in enumerate(session.items):
-            of = hashlib.sha256(item.path.read_bytes()).hexdigest()
+            of = code + _digest(item.path)
             found[item.nodeid] = known.get(item.nodeid)
             if found[item.nodeid] is None or found[item.nodeid][0] != of:
                 called: set[str] = set()
@@ -173,6 +174,10 @@ def _apart(work: Callable[[], _T]) -> _T | None:
             answer.seek(0)
             return cast(_T, pickle.load(answer))
     return None
+
+
+def _digest(*paths: Path) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def _trampoline() -> Any:
