@@ -3,8 +3,9 @@
 A response is ``{"status", "headers", "json" | "text" | "bytes"}`` (``version`` when it was not HTTP/1.1, ``reason``
 when it was not the usual one, ``layout`` or ``text`` beside ``json`` that was not in compact form); a streamed one is a
 head without a body and then one value for each server-sent event: ``{"json" | "data", "event"?, "id"?, "retry"?}``
-(``layout`` or ``data`` beside ``json`` as above; ``{"text" | "bytes"}``: not in plain form, as it came), or ``{"body": {"json" | "text" | "bytes"}}`` for each piece of
-an answer that is no stream of events. ``usage`` beside them: the token counts that they tell.
+(``layout`` or ``data`` beside ``json`` as above; ``{"text" | "bytes"}``: not in plain form, as it came), or ``{"body":
+{"json" | "text" | "bytes"}}`` for each piece of an answer that is no stream of events. ``usage`` beside them: the
+token counts that they tell.
 
 Bodies are kept without their compression; the headers that describe the wire stay, as a client sees them. Names of
 headers are in lower case, ``names`` has them as they came. Values of headers that hold credentials stand apart, in

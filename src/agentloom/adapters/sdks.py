@@ -6,7 +6,16 @@ import platform
 from collections.abc import Callable
 from types import ModuleType
 
-from agentloom.adapters import aiohttp_seam, api_anthropic, api_google, api_openai, httpx_seam, stainless_sdk
+from agentloom.adapters import (
+    aiohttp_seam,
+    api_anthropic,
+    api_google,
+    api_openai,
+    httpx_seam,
+    stainless_sdk,
+    urllib3_seam,
+    urllib_seam,
+)
 from agentloom.adapters.exchanges import claim
 from agentloom.adapters.imports import when_imported
 from agentloom.adapters.releases import RANGES, check, say
@@ -18,6 +27,9 @@ _PATCHES: dict[str, Callable[[ModuleType], None]] = {
     "aiohttp": aiohttp_seam.install,
     "httpx": httpx_seam.install,
     "httpx2": httpx_seam.install,
+    "urllib3": urllib3_seam.install,
+    "requests": urllib3_seam.install_requests,
+    "urllib.request": urllib_seam.install,
     "openai._base_client": stainless_sdk.install,
     "anthropic._base_client": stainless_sdk.install,
 }

@@ -1,0 +1,205 @@
+"""Answers of the standard library's HTTP client, taken apart while they come and put together again from a trace.
+
+What is recorded of a body that breaks off is where it did (``cut``: bytes that were still due, None in the middle of a
+chunked body), so that the client's own code finds the same fault in the same place.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from agentloom.adapters.exchanges import (
+    Classified,
+    bare_error,
+    chain_of,
+    comes_whole,
+    counted,
+    piece_of,
+    whole_of,
+)
+from agentloom.adapters.http_wire import EventReader, head_fields, head_pairs, head_reason, value_bytes
+
+__all__ = ["answer_of", "clean", "head_of", "pieces_of", "values_of", "whole_value"]
+
+_PIECE = 1 << 16
+
+
+def head_of(answer: http.client.HTTPResponse) -> dict[str, Any]:
+    """The head as it is recorded."""
+    version = {9: "HTTP/0.9", 10: "HTTP/1.0"}.get(answer.version, "HTTP/1.1")
+    pairs = [(name, str(value)) for name, value in answer.headers.items()]
+    return head_fields(answer.status, pairs, version, answer.reason)
+
+
+def whole_value(answer: http.client.HTTPResponse, found: Classified, *, decode: bool) -> dict[str, Any]:
+    """The whole answer as it is recorded; an error in its body (``broken``) comes with what was read before."""
+    parts: list[bytes] = []
+    end: dict[str, Any] = {}
+    try:
+        parts.extend(_read(answer, end, decode=decode))
+    except (OSError, http.client.HTTPException) as error:
+        end = {"broken": clean(error)}
+    return whole_of(head_of(answer), answer.headers.get("content-type"), b"".join(parts), found) | end
+
+
+def values_of(
+    answer: http.client.HTTPResponse, found: Classified, *, decode: bool
+) -> Iterator[dict[str, Any]]:
+    """The head, then events or pieces of the body."""
+    yield head_of(answer)
+    end: dict[str, Any] = {}
+    kind: str | None = answer.headers.get("content-type")
+    body = _read(answer, end, decode=decode)
+    if (kind or "").lower().startswith("text/event-stream"):
+        reader = EventReader()
+        try:
+            for data in body:
+                for event in reader.feed(data):
+                    yield counted(event, found)
+        except OSError:
+            yield from (counted(event, found) for event in reader.finish())  # before the connection was lost
+            raise
+        yield from (counted(event, found) for event in reader.finish())
+    elif comes_whole(kind, found):
+        data = b"".join(body)
+        if data:
+            yield piece_of(kind, data, found, whole=True)
+    else:
+        for data in body:
+            yield piece_of(None, data, found, whole=False)
+    if end:
+        yield end
+
+
+def _read(answer: http.client.HTTPResponse, end: dict[str, Any], *, decode: bool) -> Iterator[bytes]:
+    """The body as it comes, decoded (gzip, deflate) if asked for. ``end`` is filled when it breaks off."""
+    plain = _decoder(answer.headers.get("content-encoding")) if decode else None
+    due = answer.length
+    while True:
+        try:
+            data = answer.read1(_PIECE)
+        except http.client.IncompleteRead:
+            end["cut"] = None
+            return
+        if not data:
+            break
+        due = None if due is None else due - len(data)
+        data = data if plain is None else plain(data)
+        if data:
+            yield data
+    if due:
+        end["cut"] = due
+
+
+def _decoder(encoding: str | None) -> Callable[[bytes], bytes] | None:
+    if (encoding or "").strip().lower() not in ("gzip", "x-gzip", "deflate"):
+        return None
+    unfolding = zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+    def plain(data: bytes) -> bytes:
+        nonlocal unfolding
+        try:
+            return unfolding.decompress(data)
+        except zlib.error:  # deflate as some send it, without a header
+            unfolding = zlib.decompressobj(-zlib.MAX_WBITS)
+            return unfolding.decompress(data)
+
+    return plain
+
+
+def clean(error: BaseException) -> BaseException:
+    """An error of a socket or of the client as it can be written down."""
+    return chain_of(error, bare_error)
+
+
+def pieces_of(values: Iterable[object]) -> Iterator[bytes | None]:
+    """The pieces of a recorded body; None where it broke off in the middle of a chunked one."""
+    for value in values:
+        piece = cast("Mapping[str, Any]", value)
+        if "cut" in piece and "body" not in piece and "status" not in piece:
+            yield None
+        else:
+            yield value_bytes(piece)
+
+
+class _Frames(io.RawIOBase):
+    """Bytes of an answer, made from its pieces as they are asked for, each of them a chunk."""
+
+    def __init__(self, status: bytes, pieces: Iterator[bytes | None], framed: bool, due: int | None) -> None:
+        super().__init__()
+        self._due = due
+        self._left = status
+        self._pieces = pieces
+        self._framed = framed
+        self._over = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._left and not self._over:
+            self._left = self._next()
+        count = min(len(buffer), len(self._left))
+        buffer[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
+
+    def _next(self) -> bytes:
+        piece = next(self._pieces, b"")
+        if piece is None:
+            self._over = True
+            return b""
+        if not piece:
+            self._over = True
+            return b"0\r\n\r\n" if self._framed else b""
+        if self._due is not None:
+            self._due -= len(piece)
+            if self._due <= 0:  # nobody will ask for the end
+                next(self._pieces, None)
+                self._over = True
+        return b"%x\r\n%b\r\n" % (len(piece), piece) if self._framed else piece
+
+    def close(self) -> None:
+        close = getattr(self._pieces, "close", None)
+        if close is not None and not self.closed:
+            close()
+        super().close()
+
+
+class _Socket:
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def makefile(self, *_: object) -> Any:
+        return self._reader
+
+
+def answer_of(
+    head: Mapping[str, Any], pieces: Iterator[bytes | None], method: str, *, reframed: bool
+) -> http.client.HTTPResponse:
+    """A recorded answer as an object of the client. ``reframed``: its body is cut into chunks whatever its headers say
+    (for a library that reads the headers by itself, and whose body is decoded)."""
+    pairs = head_pairs(head)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in pairs).encode("latin-1", "replace")
+    chunked = reframed or any(
+        name.lower() == "transfer-encoding" and "chunked" in value.lower() for name, value in pairs
+    )
+    version = str(head.get("version", "HTTP/1.1"))
+    status = f"{version} {head['status']} {head_reason(head)}\r\n".encode("latin-1", "replace")
+    if reframed:
+        begin = status.replace(version.encode(), b"HTTP/1.1", 1) + b"transfer-encoding: chunked\r\n\r\n"
+    else:
+        begin = status + lines + b"\r\n"
+    lengths = [value for name, value in pairs if name.lower() == "content-length" and value.isdecimal()]
+    due = int(lengths[0]) if lengths and not chunked else None
+    reader = io.BufferedReader(_Frames(begin, pieces, chunked, due))
+    made = http.client.HTTPResponse(cast(Any, _Socket(reader)), method=method)
+    made.begin()
+    if reframed:
+        made.headers = made.msg = http.client.parse_headers(io.BytesIO(lines + b"\r\n"))
+        made.version = 10 if version == "HTTP/1.0" else 11
+    return made
