@@ -25,7 +25,7 @@ from agentloom.replay.recording import Recording
 if TYPE_CHECKING:
     from agentloom.cli.render import Screen
 
-__all__ = ["command"]
+__all__ = ["Place", "beginning", "command", "entry_of", "place_of", "replay_job"]
 
 
 @click.command(short_help="Run a recorded run again, offline; nothing is ever performed.")
@@ -50,37 +50,52 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
     and the report says where and why.
     """
     found = find(settings, run)
-    recording = _beginning(found)
-    entry = _entry(recording)
+    recording = beginning(found)
+    entry = entry_of(recording)
+    _refuse_unknown_call(recording, entry, target)
+    screen = settings.screen()
+    with ExitStack() as stack:
+        place = place_of(recording, entry, target, at, stack)
+        if place.note:
+            screen.note(("dim", f"   {place.note}"))
+        job, environ = replay_job(found, recording, place)
+        job |= {"json": settings.json, "strict_noted": strict_noted, "width": screen.width}
+        child = start(job, environ, found.data)
+    return _report(screen, child)
+
+
+def replay_job(found: Found, recording: Recording, place: Place) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the child process is told, and its environment: the recorded hash seed, time zone and settings."""
+    entry = entry_of(recording)
+    job: dict[str, Any] = {
+        "mode": "replay",
+        "path": place.path,
+        "module": place.module,
+        "object": None if entry.get("kind") == "script" else place.name or str(entry.get("qualname")),
+        "recorded": entry if entry.get("kind") in ("function", "call") else None,
+        "name": found.full_name,
+    }
+    environ = replay_environment(cast("dict[str, Any]", entry.get("environment") or {}), os.environ)
+    env = recording.payload("env")
+    seed = str(env.get("hash_seed") or "") if isinstance(env, dict) else ""
+    if recording.guard != "off" and isinstance(zone := _member(env, "zone", "key"), str):
+        environ["TZ"] = zone  # what no guard sees: time.tzname, local time in C
+    return job, child_environment(seed, environ)
+
+
+def _refuse_unknown_call(recording: Recording, entry: dict[str, Any], target: str | None) -> None:
+    """Raise ``TargetError`` for a run that only its program can make again, unless ``target`` names what does."""
+    if entry.get("kind") == "block":
+        raise TargetError(
+            f"run {recording.run} is of a block of code, record({recording.agent!r})",
+            hint=f"run its program with AGENTLOOM=replay AGENTLOOM_TRACE={recording.run}, or trace.replay(call=...)",
+        )
     if entry.get("kind") == "call" and (target is None or parse_target(target).name is None):
         raise TargetError(
             f"run {recording.run} does not say how {recording.agent} was called: {entry.get('missing')}",
             hint="--target FILE:NAME with a function without arguments that makes that call,"
             " or the program itself under AGENTLOOM=replay",
         )
-    screen = settings.screen()
-    with ExitStack() as stack:
-        place = _place(recording, entry, target, at, stack)
-        if place.note:
-            screen.note(("dim", f"   {place.note}"))
-        job: dict[str, Any] = {
-            "mode": "replay",
-            "path": place.path,
-            "module": place.module,
-            "object": None if entry.get("kind") == "script" else place.name or str(entry.get("qualname")),
-            "recorded": entry if entry.get("kind") in ("function", "call") else None,
-            "json": settings.json,
-            "strict_noted": strict_noted,
-            "name": found.full_name,
-            "width": screen.width,
-        }
-        environ = replay_environment(cast("dict[str, Any]", entry.get("environment") or {}), os.environ)
-        env = recording.payload("env")
-        seed = str(env.get("hash_seed") or "") if isinstance(env, dict) else ""
-        if recording.guard != "off" and isinstance(zone := _member(env, "zone", "key"), str):
-            environ["TZ"] = zone  # what no guard sees: time.tzname, local time in C
-        child = start(job, child_environment(seed, environ), found.data)
-    return _report(screen, child)
 
 
 def _member(tree: Tree, *names: str) -> Tree:
@@ -90,7 +105,7 @@ def _member(tree: Tree, *names: str) -> Tree:
     return tree
 
 
-def _beginning(found: Found) -> Recording:
+def beginning(found: Found) -> Recording:
     """The recording as far as its start entry, which says what to run: the child reads, and checks, all of it."""
     end = found.data.find(b"\n" + ENTRY_START)
     if end > 0:
@@ -106,7 +121,7 @@ def _beginning(found: Found) -> Recording:
     return recording
 
 
-def _entry(recording: Recording) -> dict[str, Any]:
+def entry_of(recording: Recording) -> dict[str, Any]:
     code = recording.payload("code")
     entry = code.get("entry") if isinstance(code, dict) else None
     if not isinstance(entry, dict):
@@ -157,7 +172,7 @@ def _safety(screen: Screen, facts: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     path: str | None
     module: str | None = None
     note: str | None = None
@@ -165,9 +180,9 @@ class _Place:
     """The object in it, where another than the recorded one is asked for."""
 
 
-def _place(
+def place_of(
     recording: Recording, entry: dict[str, Any], target: str | None, at: str | None, stack: ExitStack
-) -> _Place:
+) -> Place:
     """The program to run: given, of a revision, of the trace, or where it was when recorded."""
     if target is not None and at is not None:
         raise click.UsageError("--target and --at both say which code to run: give one")
@@ -175,19 +190,19 @@ def _place(
         return _recorded(recording, entry, stack)
     if target is not None:
         chosen = parse_target(target)
-        return _Place(chosen.path, _module(entry) if chosen.path else chosen.module, name=chosen.name)
+        return Place(chosen.path, _module(entry) if chosen.path else chosen.module, name=chosen.name)
     here = _here(entry)
     if at is not None:
         return _revision(here, entry, at, stack)
     if here is not None:
-        return _Place(here, _module(entry))
+        return Place(here, _module(entry))
     if entry.get("kind") == "script":
         name = str(entry.get("path") or entry.get("file"))
         raise TargetError(
             f"the script is no longer at {name}",
             hint="--target FILE names where it is now; --at recorded runs the sources kept in the trace",
         )
-    return _Place(None, str(entry.get("module")))
+    return Place(None, str(entry.get("module")))
 
 
 def _module(entry: dict[str, Any]) -> str | None:
@@ -202,7 +217,7 @@ def _here(entry: dict[str, Any]) -> str | None:
     return None
 
 
-def _recorded(recording: Recording, entry: dict[str, Any], stack: ExitStack) -> _Place:
+def _recorded(recording: Recording, entry: dict[str, Any], stack: ExitStack) -> Place:
     """The recorded sources, written into a temporary folder."""
     modules = cast("dict[str, Any]", cast("dict[str, Any]", recording.payload("code")).get("modules") or {})
     folder = os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentloom-")))
@@ -220,12 +235,12 @@ def _recorded(recording: Recording, entry: dict[str, Any], stack: ExitStack) -> 
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(module["source"])
-    return _Place(
+    return Place(
         os.path.join(folder, str(entry.get("file"))), _module(entry), "runs the sources kept in the trace"
     )
 
 
-def _revision(here: str | None, entry: dict[str, Any], at: str, stack: ExitStack) -> _Place:
+def _revision(here: str | None, entry: dict[str, Any], at: str, stack: ExitStack) -> Place:
     """The repository at a revision, unpacked into a temporary folder."""
     folder = os.path.dirname(here) if here else os.getcwd()
     top = _git(folder, "rev-parse", "--show-toplevel").strip()
@@ -243,7 +258,7 @@ def _revision(here: str | None, entry: dict[str, Any], at: str, stack: ExitStack
         raise TargetError(
             f"{at} has no {os.path.relpath(path, target)}", hint="--target FILE, or another revision"
         )
-    return _Place(path, _module(entry), f"runs {commit[:7]} ({at})")
+    return Place(path, _module(entry), f"runs {commit[:7]} ({at})")
 
 
 def _git(folder: str, *arguments: str) -> str:

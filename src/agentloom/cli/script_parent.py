@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 
 from agentloom.errors import NotSupported
 
-__all__ = ["HASH_SEED", "Child", "child_environment", "start"]
+__all__ = ["HASH_SEED", "Child", "Surroundings", "child_environment", "start"]
 
 HASH_SEED = "0"
 """The hash seed of recorded programs, unless the environment pins another."""
@@ -37,6 +37,19 @@ class Child:
     lines: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a child process runs: working folder, umask, more arguments; ``quiet``: what it prints is thrown away."""
+
+    folder: str | None = None
+    umask: int = -1
+    arguments: tuple[str, ...] = ()
+    quiet: bool = False
+
+
+_HERE = Surroundings()
+
+
 def child_environment(hash_seed: str | None, environ: Mapping[str, str]) -> dict[str, str]:
     """``environ`` with the hash seed pinned: ``hash_seed``, else the one that is set, else ``HASH_SEED``; without
     ``AGENTLOOM``: the command says what is done."""
@@ -47,8 +60,13 @@ def child_environment(hash_seed: str | None, environ: Mapping[str, str]) -> dict
     return {**kept, "PYTHONHASHSEED": chosen}
 
 
-def start(job: Mapping[str, Any], environ: Mapping[str, str], trace: bytes | None = None) -> Child:
-    """Run the child to its end; ``trace`` is what it replays.
+def start(
+    job: Mapping[str, Any],
+    environ: Mapping[str, str],
+    trace: bytes | None = None,
+    around: Surroundings = _HERE,
+) -> Child:
+    """Run the child to its end, in the surroundings ``around``; ``trace`` is what it replays.
 
     Ctrl-C and SIGTERM go to a child that records, and this process waits for it in any case. A child that replays
     performs nothing, so that nothing is lost with it: it is ended, and ``KeyboardInterrupt`` raised.
@@ -69,7 +87,15 @@ def start(job: Mapping[str, Any], environ: Mapping[str, str], trace: bytes | Non
         given.append(stack.enter_context(_holding(json.dumps(full).encode())))
         fds = [write, *(file.fileno() for file in given)]
         command = [sys.executable, "-P", "-m", "agentloom.cli.script_child", str(write), str(fds[-1])]
-        process = subprocess.Popen(command, env=dict(environ), pass_fds=fds)
+        process = subprocess.Popen(
+            [*command, *around.arguments],
+            env=dict(environ),
+            pass_fds=fds,
+            cwd=around.folder,
+            umask=around.umask,
+            stdout=subprocess.DEVNULL if around.quiet else None,
+            stderr=subprocess.DEVNULL if around.quiet else None,
+        )
     received: list[bytes] = []
     reader = threading.Thread(target=_read_all, args=(read, received), daemon=True)
     reader.start()
