@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from agentloom.errors import ControlFlow, TargetError
+from agentloom.runtime.threads import drain
 from agentloom.runtime.toolfind import is_stub
 
 __all__ = ["Ended", "load", "run_main", "show_error"]
@@ -77,6 +78,7 @@ def run_main(code: types.CodeType, path: str, argv: list[str]) -> Ended:
         show_error(error)
         ended = Ended(1, error)
     try:
+        drain()  # threads of the run; below, those that are not
         cast(
             Any, threading
         )._shutdown()  # as the interpreter does: threads that are no daemons come to their end

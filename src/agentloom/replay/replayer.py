@@ -108,9 +108,12 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
         recording.variables,
         unknown,
     )
-    return Session(
+    session = Session(
         engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed, guard=guard
     )
+    policy = recording.payload("policy")
+    session.adopts = guard.virtual and isinstance(policy, dict) and policy.get("threads") == "adopted"
+    return session
 
 
 def run_agent(

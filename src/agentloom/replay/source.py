@@ -337,6 +337,9 @@ class ReplaySource:
     def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
         self._note_waiting(call)
 
+    def prepare_blocking(self, call: Call, perform: Callable[[], object]) -> None:
+        self._note_waiting(call)
+
     def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
         self._guard()
 

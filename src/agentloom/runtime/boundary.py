@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from agentloom.errors import ControlFlow, NotSupported
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.engine import Delivery
 from agentloom.runtime.scope import Scope, require
+
+if TYPE_CHECKING:
+    from agentloom.runtime.stock import StockCalls
 
 __all__ = ["AsyncStream", "SyncStream", "call_async", "call_inline", "open_async", "open_inline"]
 
@@ -25,8 +29,10 @@ def call_inline(spec: CallSpec, perform: Callable[[Call], object]) -> object:
     """
     scope = require(spec.type)
     session = scope.session
-    if session.baton is not None:
+    if session.baton is not None and session.baton.beside:
         return session.baton.call(spec, scope, perform)
+    if session.stock is not None:
+        return session.stock.call(spec, scope, perform)
     engine = session.engine
     call = engine.begin(spec, scope, waits=True)
     try:
@@ -40,6 +46,8 @@ async def call_async(spec: CallSpec, perform: Callable[[Call], Awaitable[object]
     """Make an awaited call. Cancelling the waiting task cancels the call and writes that down."""
     scope = require(spec.type)
     session = scope.session
+    if session.loop is None and session.stock is not None:
+        return await session.stock.call_async(spec, scope, perform)
     loop = _loop_of(scope, spec)
     call = session.engine.begin(spec, scope)
     call.sink = future = loop.create_future()
@@ -55,26 +63,31 @@ async def call_async(spec: CallSpec, perform: Callable[[Call], Awaitable[object]
 def open_async(spec: CallSpec, perform: Callable[[Call], AsyncIterator[object]]) -> AsyncStream:
     """Begin an awaited stream. The request is written now; chunks come as the reader asks for them."""
     scope = require(spec.type)
+    session = scope.session
+    if session.loop is None and session.stock is not None:
+        return AsyncStream(session.stock.open(spec, scope, perform), scope, session.stock)
     _loop_of(scope, spec)
-    call = scope.session.engine.begin(spec, scope)
-    scope.session.source.open(call, partial(perform, call))
+    call = session.engine.begin(spec, scope)
+    session.source.open(call, partial(perform, call))
     return AsyncStream(call, scope)
 
 
 def open_inline(spec: CallSpec, perform: Callable[[Call], Iterator[object]]) -> SyncStream:
     """Begin a stream whose reader blocks."""
     scope = require(spec.type)
-    call = scope.session.engine.begin(spec, scope)
-    scope.session.source.open_inline(call, partial(perform, call))
+    with _alone(scope):
+        call = scope.session.engine.begin(spec, scope)
+        scope.session.source.open_inline(call, partial(perform, call))
     return SyncStream(call, scope)
 
 
 class AsyncStream:
     """The chunks of an awaited stream. ``aclose`` (also by ``async with``) leaves it early; that is written down."""
 
-    def __init__(self, call: Call, scope: Scope) -> None:
+    def __init__(self, call: Call, scope: Scope, stock: StockCalls | None = None) -> None:
         self.call = call
         self._scope = scope
+        self._stock = stock
         self._finished = False
         self._reading: asyncio.Future[object] | None = None
 
@@ -88,6 +101,8 @@ class AsyncStream:
             raise RuntimeError(f"the stream {self.call.id} is already being read by another task")
         session = self._scope.session
         session.engine.guard()
+        if self._stock is not None:
+            return await self._next_on_stock(self._stock)
         self.call.sink = self._reading = future = _loop_of(self._scope, self.call.spec).create_future()
         session.source.want(self.call)
         try:
@@ -106,9 +121,23 @@ class AsyncStream:
             raise StopAsyncIteration
         return delivery.value
 
+    async def _next_on_stock(self, stock: StockCalls) -> object:
+        try:
+            delivery = await stock.next(self.call, self._scope)
+        except BaseException:
+            self._finished = True
+            raise
+        if delivery.done:
+            self._finished = True
+            raise StopAsyncIteration
+        return delivery.value
+
     async def aclose(self) -> None:
         """Leave the stream where it is. Harmless when it ended already. A task that waits for a chunk sees the end."""
-        if not self._finished:
+        if self._stock is not None and not self._finished:
+            self._finished = True
+            self._stock.leave(self.call, self._scope)
+        elif not self._finished:
             self._finished = True
             self._scope.session.engine.end_by_agent(self.call, "closed")
             if self._reading is not None and not self._reading.done():
@@ -138,11 +167,13 @@ class SyncStream:
         session = self._scope.session
         session.engine.guard()
         try:
-            arrival = session.source.next_inline(self.call)
+            with _alone(self._scope, waits=True):
+                arrival = session.source.next_inline(self.call)
         except ControlFlow as failure:
             self._finished = True
             session.engine.fail(failure)
-        delivery = session.engine.deliver(arrival)
+        with _alone(self._scope):
+            delivery = session.engine.deliver(arrival)
         if delivery.done:
             self._finished = True
             delivery.unwrap()
@@ -153,13 +184,25 @@ class SyncStream:
         """Leave the stream where it is. Harmless when it ended already."""
         if not self._finished:
             self._finished = True
-            self._scope.session.engine.end_by_agent(self.call, "closed")
+            with _alone(self._scope):
+                self._scope.session.engine.end_by_agent(self.call, "closed")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+_NOBODY_ELSE = nullcontext()
+
+
+def _alone(scope: Scope, *, waits: bool = False) -> AbstractContextManager[None]:
+    """A block of one thread at a time, or one that waits, in a run whose calls are made by whoever makes them."""
+    stock = scope.session.stock
+    if stock is None:
+        return _NOBODY_ELSE
+    return stock.waiting(scope) if waits else stock.alone()
 
 
 def _as_delivery(value: object) -> Delivery:

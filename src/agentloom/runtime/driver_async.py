@@ -6,14 +6,17 @@ import asyncio
 import contextvars
 import types
 from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from agentloom.errors import ControlFlow
 from agentloom.runtime.calls import Arrival
 from agentloom.runtime.engine import Delivery
-from agentloom.runtime.loop import InnerLoop
-from agentloom.runtime.scope import enter_task, entered
+from agentloom.runtime.loop import InnerLoop, refused_threadsafe
+from agentloom.runtime.scope import Scope, enter_task, entered
 from agentloom.runtime.session import Session
+from agentloom.runtime.strands import Strand, holder
+from agentloom.runtime.thread_pools import in_thread
 
 __all__ = ["AsyncDriver"]
 
@@ -26,14 +29,22 @@ _CLEAN_UP_ROUNDS = 1000
 class AsyncDriver:
     """Drives one run's inner loop. The same code records and replays; only the session's source differs."""
 
-    def __init__(self, session: Session, outer: asyncio.AbstractEventLoop | None = None) -> None:
+    def __init__(
+        self, session: Session, outer: asyncio.AbstractEventLoop | None = None, scope: Scope | None = None
+    ) -> None:
         """``outer`` is a real loop that nobody else runs, for a program that runs the inner loop itself (a script
-        with ``asyncio.run``); it is run whenever the inner loop has to wait."""
+        with ``asyncio.run``); it is run whenever the inner loop has to wait. ``scope`` is where the main task stands
+        (default: the root of the run)."""
         self.session = session
+        self._scope = session.root if scope is None else scope
         self.loop = InnerLoop(start_ns=session.engine.vt, on_new_task=enter_task)
         self.loop.drive = self._drive_nested
         self._outer = outer
         session.loop = self.loop
+        if session.adopts:
+            self.loop.in_thread = partial(in_thread, session, self.loop)
+            self.loop.inject = self._from_strand
+        self._waker: Callable[[], None] | None = None
         self._main: asyncio.Task[Any] | None = None
         self._cancel_requested = False
         self._cancelled_late = False
@@ -49,7 +60,7 @@ class AsyncDriver:
     async def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run the agent while the caller's loop performs host work. Cancelling the caller cancels the agent."""
         wake = asyncio.Event()
-        self.session.source.on_arrival = wake.set
+        self._listen(wake, asyncio.get_running_loop())
         return await self._alive(main, wake)
 
     def run_blocking(self, main: Coroutine[Any, Any, T]) -> T:
@@ -94,11 +105,16 @@ class AsyncDriver:
 
     def advance(self, done: Callable[[], bool]) -> bool:
         """Go on until ``done`` (True) or until nothing more can be delivered now (False)."""
-        source = self.session.source
-        engine = self.session.engine
+        session = self.session
+        source = session.source
+        engine = session.engine
         engine.take()
+        session.driver = self
         while True:
             quiescent = self.loop.pump()
+            baton = session.baton
+            if baton is not None and baton.lend():
+                continue
             engine.stop()
             if done():
                 return True
@@ -109,24 +125,44 @@ class AsyncDriver:
                 arrival: Arrival | None = Arrival("cancel", vt=engine.vt)
             else:
                 try:
-                    arrival = source.poll(self.loop.next_timer())
+                    arrival = source.poll(self._next_timer())
                 except ControlFlow as failure:
                     engine.fail(failure)
             if arrival is None:
-                if quiescent:
+                if quiescent and (baton is None or not baton.outside):
                     return False
                 # The program polls (``while not done: await sleep(0)``). Nothing has happened, and it is let go on;
                 # that is an event too, or a replay would not know how often. The outer loop has its turn first, or
                 # what the program polls for could never arrive.
-                self._hand_over(engine.deliver(Arrival("turn", vt=engine.vt)))
+                self._deliver(engine.deliver(Arrival("turn", vt=engine.vt)), quiescent=quiescent)
                 self._turned = True
                 return False
-            self._hand_over(engine.deliver(arrival))
+            self._deliver(engine.deliver(arrival), quiescent=quiescent)
             if source.turn_due(arrival.vt):
                 self._turned = True
                 return False
 
-    def _hand_over(self, delivery: Delivery) -> None:
+    def _deliver(self, delivery: Delivery, *, quiescent: bool) -> None:
+        """Give an event to whom it is for: the loop, or a thread of the run."""
+        baton = self.session.baton
+        if baton is not None:
+            if delivery.kind == "timer":
+                first, strands = self.loop.next_timer(), baton.next_timer()
+                if strands is not None and (first is None or strands <= first):
+                    baton.fire(strands)
+                if first is None or (strands is not None and strands < first):
+                    self.loop.advance(self.session.engine.vt)
+                    return
+            elif delivery.kind == "turn" and quiescent:
+                baton.from_outside()
+            elif delivery.call is not None and isinstance(delivery.call.sink, Strand):
+                self.loop.advance(self.session.engine.vt)
+                baton.wake(delivery.call.sink, delivery)
+                return
+        self.hand_over(delivery)
+
+    def hand_over(self, delivery: Delivery) -> None:
+        """Give an event to the loop."""
         vt = self.session.engine.vt
         if delivery.kind == "timer":
             self.loop.fire_timer(vt)
@@ -176,7 +212,7 @@ class AsyncDriver:
         if wake.is_set():
             wake.clear()
             return
-        timer = self.loop.next_timer()
+        timer = self._next_timer()
         handle: asyncio.TimerHandle | None = None
         if timer is not None:
             delay = max(0, timer - self.session.source.now()) / 1e9
@@ -188,11 +224,41 @@ class AsyncDriver:
                 handle.cancel()
             wake.clear()
 
+    # -- threads of the run ----------------------------------------------------------------------------------------
+
+    def _listen(self, wake: asyncio.Event, outer: asyncio.AbstractEventLoop) -> None:
+        """Be told of arrivals; of those in threads of the run by the baton."""
+        if self.session.baton is None:
+            self.session.source.on_arrival = wake.set
+        self._waker = partial(outer.call_soon_threadsafe, wake.set)
+
+    def wake_up(self) -> None:
+        """Something happened in another thread: the loop is to look what."""
+        if self._waker is not None:
+            self._waker()
+
+    def _next_timer(self) -> int | None:
+        first = self.loop.next_timer()
+        baton = self.session.baton
+        other = None if baton is None else baton.next_timer()
+        return first if other is None or (first is not None and first < other) else other
+
+    def _from_strand(
+        self, callback: Callable[..., object], args: tuple[Any, ...], context: contextvars.Context
+    ) -> asyncio.Handle:
+        """``call_soon_threadsafe`` in another thread, which must be one of the run."""
+        strand = holder()
+        if strand is None or strand.baton is not self.session.baton:
+            raise refused_threadsafe()
+        handle = self.loop.call_soon(callback, *args, context=context)
+        strand.baton.loop_ready()
+        return handle
+
     # -- calls from inside ---------------------------------------------------------------------------------------
 
     def _spawn_main(self, main: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         context = contextvars.copy_context()
-        scope = self.session.root
+        scope = self._scope
 
         def create() -> asyncio.Task[T]:
             with entered(scope):
@@ -211,9 +277,12 @@ class AsyncDriver:
             self._must(done)
             return
         wake = asyncio.Event()
-        self.session.source.on_arrival = wake.set
-        while not self.advance(done):
-            self._outer.run_until_complete(self._wait(wake))
+        self._listen(wake, self._outer)
+        try:
+            while not self.advance(done):
+                self._outer.run_until_complete(self._wait(wake))
+        finally:
+            self._waker = self.session.driver = None
 
     def _must(self, done: Callable[[], bool]) -> None:
         while not self.advance(done):
@@ -240,6 +309,8 @@ class AsyncDriver:
                 break
             await self._until(_all_done(left), wake)
         await self._until(self._closing_generators(), wake)
+        if self.session.baton is not None:
+            await self._until(partial(_drained, self.session), wake)
 
     def _settle_blocking(self) -> None:
         for _ in range(_CLEAN_UP_ROUNDS):
@@ -248,9 +319,11 @@ class AsyncDriver:
                 break
             self._must(_all_done(left))
         self._must(self._closing_generators())
+        if self.session.baton is not None:
+            self._must(partial(_drained, self.session))
 
     def _closing_generators(self) -> Callable[[], bool]:
-        with entered(self.session.root):  # generators may make host calls while they are closed
+        with entered(self._scope):  # generators may make host calls while they are closed
             context = contextvars.copy_context()
         closing = self.loop.create_task(self.loop.shutdown_asyncgens(), context=context)
         return closing.done
@@ -260,6 +333,9 @@ class AsyncDriver:
         self.session.source.on_arrival = None
         if self.session.engine.failure is not None:
             self._abandon()
+        if self.session.baton is not None:
+            self.session.baton.end()
+        self.session.driver = None
         self.loop.close()
 
     def _abandon(self) -> None:
@@ -273,6 +349,10 @@ class AsyncDriver:
             for task in left:
                 task.cancel()
             self.loop.pump()
+
+
+def _drained(session: Session) -> bool:
+    return session.baton is None or session.baton.drained
 
 
 @types.coroutine

@@ -19,6 +19,10 @@ def run_sync(session: Session, main: Callable[[], T]) -> T:
     session.engine.take()
     try:
         with entered(session.root):
-            return main()
+            try:
+                return main()
+            finally:
+                if session.baton is not None:
+                    session.baton.drain()
     finally:
         session.source.close()

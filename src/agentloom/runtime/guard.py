@@ -124,6 +124,8 @@ class Guard:
     def facts(self) -> dict[str, str]:
         """What the policy of the trace says of it."""
         facts: dict[str, str] = {"guard": self.policy}
+        if self.virtual:
+            facts["threads"] = "adopted"
         if self.entropy is not None:
             facts["entropy"] = self.entropy.hex()
         return facts

@@ -55,6 +55,7 @@ class LiveSource:
         self._open: dict[str, _Open] = {}
         self._wanted: dict[str, Call] = {}
         self._asked: list[tuple[Call, Callable[[], Any], _Open, Context]] = []  # not begun yet
+        self._home = 0  # the thread of the loop
         self._work: HostWork | None = None
         self._beginning = False  # whoever begins work looks at what has arrived
         self._waiting = 0  # awaited calls whose work waits on the loop
@@ -63,6 +64,11 @@ class LiveSource:
     def now(self) -> int:
         """Nanoseconds since the run began."""
         return self._clock() - self._origin
+
+    def host(self, outer: asyncio.AbstractEventLoop) -> None:
+        """From now on awaited calls are performed on ``outer``."""
+        if outer is not self._outer:
+            self._outer, self._work = outer, None
 
     # -- blocking calls ------------------------------------------------------------------------------------------
 
@@ -116,6 +122,7 @@ class LiveSource:
         """Have the work begun when the run comes to rest, in the context that there is now."""
         if self._outer is None:
             raise RuntimeError("a sync run cannot perform awaited calls")
+        self._home = threading.get_ident()
         self._open[call.id] = opened
         self._asked.append((call, perform, opened, copy_context()))
 
@@ -161,6 +168,13 @@ class LiveSource:
             self._wanted[call.id] = call
 
     def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
+        work = self.prepare_blocking(call, perform)
+        try:
+            threading.Thread(target=work, name=f"agentloom {call.id}", daemon=True).start()
+        except RuntimeError as error:  # the system has no more threads: the call fails, and that is recorded
+            self._arrive(Arrival("outcome", call, "error", error=error), self._open[call.id])
+
+    def prepare_blocking(self, call: Call, perform: Callable[[], object]) -> Callable[[], None]:
         opened = self._open[call.id] = _Open(self.now())
         context = outside()
 
@@ -168,10 +182,7 @@ class LiveSource:
             arrival = context.run(self.inline, call, perform)
             self._arrive(arrival, opened)
 
-        try:
-            threading.Thread(target=work, name=f"agentloom {call.id}", daemon=True).start()
-        except RuntimeError as error:  # the system has no more threads: the call fails, and that is recorded
-            self._arrive(Arrival("outcome", call, "error", error=error), opened)
+        return work
 
     async def _read(self, call: Call, opened: _Open, perform: Callable[[], AsyncIterator[object]]) -> None:
         leave()
@@ -221,7 +232,7 @@ class LiveSource:
     # -- the order -----------------------------------------------------------------------------------------------
 
     def poll(self, timer: int | None) -> Arrival | None:
-        if self._asked and self._outer is not None:
+        if self._asked and self._outer is not None and threading.get_ident() == self._home:
             self._begin(self._outer)
         while self._arrived:
             arrival = self._arrived.popleft()

@@ -21,7 +21,6 @@ from __future__ import annotations
 import asyncio
 import asyncio.format_helpers
 import heapq
-import math
 import sys
 import threading
 import weakref
@@ -31,6 +30,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, cast
 
 from agentloom.errors import LoomError, NotSupported
+from agentloom.runtime.deadlines import NEVER_NS, deadline_ns
 from agentloom.runtime.loop_io import LoopNotSupported, RefusedIO
 from agentloom.runtime.loop_tasks import Future, Task, install
 
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterator
     from contextvars import Context
 
-__all__ = ["Deadlock", "Future", "InnerLoop", "LoopNotSupported", "Task", "drive_virtual"]
+__all__ = [
+    "Deadlock", "Future", "InnerLoop", "LoopNotSupported", "Task", "drive_virtual", "refused_threadsafe",
+]  # fmt: skip
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -47,9 +49,6 @@ _Ts = TypeVarTuple("_Ts")
 #: Rounds after which `InnerLoop.pump` returns although callbacks are ready. Part of the replay rules: a program that
 #: polls (``while not done: await sleep(0)``) meets its next event after exactly so many rounds.
 SPIN_ROUNDS = 10_000
-
-#: Deadlines from here on (292 years) never fire; ``asyncio.sleep(math.inf)`` is one.
-NEVER_NS = 2**63 - 1
 
 _STALE_TIMERS = 64  # cancelled timers that may stay in the heap before it is rebuilt
 
@@ -154,6 +153,9 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         self.drive: Callable[[InnerLoop, Callable[[], bool]], None] | None = None
         #: Takes ``(callback, args, context)`` that another thread handed to ``call_soon_threadsafe``.
         self.inject: Callable[[Callable[..., object], tuple[Any, ...], Context], asyncio.Handle] | None = None
+        #: Takes ``(executor, func, args)``; the future of ``func`` in a thread of the run, or None: it is answered inline.
+        self.in_thread: Callable[[Any, Callable[..., Any], tuple[Any, ...]], asyncio.Future[Any] | None] | None
+        self.in_thread = None
         self._clock_resolution = 1e-9
         self._owner = threading.get_ident()
         self._pumping = False
@@ -207,7 +209,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
     ) -> asyncio.TimerHandle:
         """Schedule ``callback`` at ``when`` (virtual seconds). Timers of equal deadline fire in creation order."""
         self._check_closed()
-        deadline = _deadline_ns(when)
+        deadline = deadline_ns(when)
         if self._debug:
             self._check_thread()
             self._check_callback(callback, "call_at")
@@ -271,11 +273,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             return cast("asyncio.Handle", handle)
         if self.inject is not None:
             return self.inject(callback, args, own_context)
-        raise NotSupported(
-            f"call_soon_threadsafe from thread {threading.current_thread().name!r} is not supported inside a run",
-            hint="use asyncio.to_thread, or start the thread in a tool, which runs outside the run",
-            what="call_soon_threadsafe",
-        )
+        raise refused_threadsafe()
 
     def pump(self, rounds: int = SPIN_ROUNDS) -> bool:
         """Run ready callbacks until nothing is ready; virtual time stands still.
@@ -420,12 +418,15 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         if not self._closed:
             self._ready.append(_Handle(self.create_task, (agen.aclose(),), self, copy_context()))
 
-    # -- executors: inline
+    # -- executors: in threads of the run, or inline
 
-    def run_in_executor(self, executor: Any, func: Callable[[*_Ts], _T], *args: *_Ts) -> Future[_T]:
-        """Call ``func`` at once, here; the future is done one round later.
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[[*_Ts], _T], *args: *_Ts
+    ) -> asyncio.Future[_T]:
+        """Call ``func`` in a thread of the run where ``in_thread`` says so; else at once, here, and the future is done
+        one round later.
 
-        ``executor`` is not used. ``func`` runs in a copy of the context and sees no running loop, as in a thread.
+        Inline ``executor`` is not used. ``func`` runs in a copy of the context and sees no running loop, as in a thread.
         What it raises goes into the future.
         """
         self._check_closed()
@@ -433,6 +434,10 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             self._check_callback(func, "run_in_executor")
         if executor is None:
             self._check_default_executor()
+        if self.in_thread is not None:
+            made = self.in_thread(executor, func, args)
+            if made is not None:
+                return made
         future: Future[_T] = Future(loop=self)
         context = copy_context()
         running = events._get_running_loop()
@@ -451,8 +456,16 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         return future
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  # asyncio's
-        """Refuse further ``run_in_executor(None, ...)``. There are no threads to wait for."""
+        """Refuse further ``run_in_executor(None, ...)``, and wait for what was handed to it."""
         self._executor_shutdown_called = True
+        executor = self._default_executor
+        if executor is not None and self.in_thread is not None:
+            from agentloom.runtime.thread_pools import unfinished
+
+            left = unfinished(executor)
+            executor.shutdown(wait=False)
+            if left:
+                await asyncio.wait([asyncio.wrap_future(future, loop=self) for future in left])
 
     # -- running by the program itself, and the end
 
@@ -495,6 +508,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         _asyncgens: Any
         _clock_resolution: float
         _coroutine_origin_tracking_enabled: bool
+        _default_executor: Any
         _executor_shutdown_called: bool
 
         def _check_closed(self) -> None: ...
@@ -505,6 +519,15 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         def _check_callback(self, callback: object, method: str) -> None: ...
         def _set_coroutine_origin_tracking(self, enabled: bool) -> None: ...
         def _asyncgen_firstiter_hook(self, agen: Any) -> None: ...
+
+
+def refused_threadsafe() -> NotSupported:
+    """The error for ``call_soon_threadsafe`` in a thread that is not the run's: its moment cannot be replayed."""
+    return NotSupported(
+        f"call_soon_threadsafe from thread {threading.current_thread().name!r} is not supported inside a run",
+        hint="use asyncio.to_thread, or start the thread in a tool, which runs outside the run",
+        what="call_soon_threadsafe",
+    )
 
 
 def _set_result(future: Future[Any], value: object) -> None:
@@ -523,17 +546,3 @@ def _set_exception(future: Future[Any], exc: BaseException) -> None:
         wrapped.__cause__ = exc
         exc = wrapped
     future.set_exception(exc)
-
-
-def _deadline_ns(when: float) -> int:
-    """Nanoseconds for ``when`` seconds, such that ``when <= deadline / 1e9``; `NEVER_NS` when out of reach."""
-    if math.isnan(when):  # TypeError for None, as on the stock loop
-        raise ValueError("a timer cannot be scheduled at NaN")
-    if when >= NEVER_NS / 1e9:
-        return NEVER_NS
-    deadline = math.ceil(when * 1e9)
-    step = 1
-    while deadline / 1e9 < when:  # floats are coarser than a nanosecond after 104 days
-        deadline += step
-        step *= 2
-    return deadline

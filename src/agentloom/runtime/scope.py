@@ -26,6 +26,7 @@ __all__ = [
     "Attempts",
     "Scope",
     "current",
+    "enter_scope",
     "enter_task",
     "entered",
     "here",
@@ -46,6 +47,9 @@ _overlay: contextvars.ContextVar[dict[str, str | None] | None] = contextvars.Con
 
 here = _scope.get
 """The scope that the running context holds, over or not. What ``current`` asks first, for those who must be quick."""
+
+enter_scope = _scope.set
+"""Make a scope that of the current context, for good: of a thread's own."""
 
 set_variables = _overlay.get
 """In host work: the environment variables that the run had set or deleted (None) when it asked for the work."""
@@ -152,7 +156,10 @@ def current() -> Scope | None:
     """The scope of the running code, or None outside a run. One that an exception out of a signal handler left behind
     is none: its run is over."""
     scope = _scope.get()
-    return None if scope is None or scope.session.over else scope
+    if scope is None or scope.session.over:
+        return None
+    baton = scope.session.baton
+    return scope if baton is None else baton.scope_of(scope)
 
 
 def require(what: str) -> Scope:

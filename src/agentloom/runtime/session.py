@@ -12,12 +12,14 @@ from agentloom.runtime.engine import Engine
 from agentloom.runtime.guard import OFF, Guard
 from agentloom.runtime.scope import Scope
 from agentloom.runtime.source import OutcomeSource
-from agentloom.runtime.strays import mark_threads
+from agentloom.runtime.threads import install_threads
 
 if TYPE_CHECKING:
     from agentloom.runtime.baton import Baton
+    from agentloom.runtime.driver_async import AsyncDriver
     from agentloom.runtime.guard_effects import RunEffects
     from agentloom.runtime.loop import InnerLoop
+    from agentloom.runtime.stock import StockCalls
 
 __all__ = ["Session"]
 
@@ -28,10 +30,13 @@ class Session:
 
     __slots__ = (
         "_randoms",
+        "adopts",
         "agent",
         "baton",
         "blocking",
+        "counts",
         "declared",
+        "driver",
         "effects",
         "engine",
         "guard",
@@ -41,6 +46,7 @@ class Session:
         "run_id",
         "seed",
         "source",
+        "stock",
     )
 
     def __init__(
@@ -53,7 +59,7 @@ class Session:
         seed: int | None,
         guard: Guard = OFF,
     ) -> None:
-        mark_threads()
+        install_threads()
         self.engine = engine
         self.source = source
         self.run_id = run_id
@@ -66,6 +72,14 @@ class Session:
         """Set when a recorded run has ended; threads that it left behind are free then. Never set by a replay."""
         self.loop: InnerLoop | None = None
         self.baton: Baton | None = None
+        self.driver: AsyncDriver | None = None
+        """What drives the loop that is under way, if one is."""
+        self.adopts = False
+        """Whether threads that the run's code starts are part of it."""
+        self.counts: dict[str, int] = {}
+        """How many threads, pools and futures it has made."""
+        self.stock: StockCalls | None = None
+        """Of a run without a loop of its own: makes its host calls in place."""
         self.root = Scope(self, f"root/{segment(agent)}")
         self.effects: RunEffects | None = None
         """Who is told of what the run's code does outside every host call; None: nobody."""

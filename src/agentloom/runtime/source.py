@@ -70,6 +70,10 @@ class OutcomeSource(Protocol):
         """Begin a call of one of several threads of a sync agent; its outcome comes from ``poll``."""
         ...
 
+    def prepare_blocking(self, call: Call, perform: Callable[[], object]) -> Callable[[], None] | None:
+        """As ``start_blocking``, for a thread that performs its calls itself: what it is to do then; None: nothing."""
+        ...
+
     def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
         """Begin an awaited stream."""
         ...

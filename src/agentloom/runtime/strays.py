@@ -1,8 +1,8 @@
-"""Threads that a run's own code starts: not part of the run, and no way around it either.
+"""Threads that a run's code starts and that are not part of it: no way around it either.
 
-What happens in such a thread has no place in the recorded order. So a tool refuses to be called there, in both modes,
-where outside of any run it would just be the function: a replay would really run it. ``asyncio.to_thread``,
-``run_in_executor`` and ``parallel`` are not meant; they carry the run along.
+Those are threads of libraries, threads that were let go, and all of them under ``guard="off"`` (``threads`` says which
+are the run's own). What happens in them has no place in the recorded order. So a tool refuses to be called there, in
+both modes, where outside of any run it would just be the function: a replay would really run it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from agentloom.runtime.session import Session
 
 __all__ = ["mark_threads", "refuse_stray", "started_by", "stray"]
+
+Adopt = Callable[[Callable[..., Any]], "tuple[Callable[..., Any], Callable[[], Any]] | None"]
+"""Takes what a thread is to do; gives what it does as part of the run and what to call once it was started, or None."""
 
 _session: contextvars.ContextVar[Session | None] = contextvars.ContextVar("agentloom.stray", default=None)
 started_by = _session.get
@@ -47,30 +50,36 @@ def refuse_stray(what: str) -> None:
         )
 
 
-def mark_threads() -> None:
-    """From now on threads know the run that started them. Done once in a process, before its first run."""
+def mark_threads(adopt: Adopt) -> None:
+    """From now on threads know the run that started them. Done once in a process, before its first run. ``adopt`` says
+    of a thread that is started below ``threading`` whether it is part of the run, and what it does then."""
     global _installed
     if _installed:
         return
     _installed = True
     # Every way to start a thread in Python comes down to one of these. threading keeps them under names of its own.
-    for module, name in (
-        (_thread, "start_new_thread"),
-        (_thread, "start_new"),
-        (_thread, "start_joinable_thread"),
-        (threading, "_start_new_thread"),
-        (threading, "_start_joinable_thread"),
+    for module, name, how in (
+        (_thread, "start_new_thread", adopt),
+        (_thread, "start_new", adopt),
+        (_thread, "start_joinable_thread", None),
+        (threading, "_start_new_thread", None),
+        (threading, "_start_joinable_thread", None),
     ):
         original = getattr(module, name, None)
         if original is not None:
-            setattr(module, name, _marking(original))
+            setattr(module, name, _marking(original, how))
 
 
-def _marking(start: Callable[..., Any]) -> Callable[..., Any]:
+def _marking(start: Callable[..., Any], adopt: Adopt | None) -> Callable[..., Any]:
     def start_marked(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        adopted = None if adopt is None else adopt(function)
         scope = current()
         session = scope.session if scope is not None else _session.get()
-        return start(function if session is None else _within(session, function), *args, **kwargs)
+        work = function if adopted is None else adopted[0]
+        started = start(work if session is None else _within(session, work), *args, **kwargs)
+        if adopted is not None:
+            adopted[1]()
+        return started
 
     start_marked.__name__ = cast(Any, start).__name__
     return start_marked

@@ -1,0 +1,306 @@
+"""Threads that a run's code starts are adopted: they run under the baton, with a place of their own in the run.
+
+Which ones: all but those that are a library's own business. ``whose`` states the rule; ``docs/guard.md`` says it to
+people. What is not adopted stays an ordinary thread, outside of the run, and is noted in the trace.
+"""
+
+from __future__ import annotations
+
+
+import contextvars
+import functools
+import os
+import socketserver
+import threading
+from asyncio import events
+from asyncio.base_events import BaseEventLoop
+from collections.abc import Callable
+from functools import partial
+from threading import get_ident
+from types import CodeType, MethodType
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from agentloom.errors import ControlFlow
+from agentloom.runtime.baton import Baton
+from agentloom.runtime.scope import Scope, current, enter_scope, here
+from agentloom.runtime.strands import Strand, holder
+from agentloom.runtime.strays import mark_threads
+
+if TYPE_CHECKING:
+    from agentloom.runtime.session import Session
+
+__all__ = ["adopting", "context_for", "drain", "in_stock_loop", "install_threads", "numbered", "whose"]
+
+Whose = Literal["run", "library", "loop", "ours"]
+"""Whose a thread is: the run's; a library's; one started under an event loop that is not the run's; this package's."""
+
+_STDLIB = os.path.dirname(os.__file__) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_SITES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+
+_real_start, _real_join = threading.Thread.start, threading.Thread.join
+_real_is_alive = threading.Thread.is_alive
+_installed = False
+
+
+def adopting() -> Session | None:
+    """The run that adopts what the running code starts, or None: outside a run, in host work, in a thread that has no
+    place in the run, while modules are imported, under ``guard="off"``, in traces from before threads were adopted."""
+    scope = here()
+    if scope is None:
+        return None
+    session = scope.session
+    if not session.adopts or session.over or session.guard.suspended or session.engine.thread != get_ident():
+        return None
+    return session
+
+
+def in_stock_loop() -> bool:
+    """Whether the running code is under an event loop that is not the run's own: a sync agent that runs one."""
+    loop = events._get_running_loop()  # pyright: ignore[reportPrivateUsage]
+    return loop is not None and not hasattr(loop, "fire_timer")
+
+
+# -- whose a thread is -------------------------------------------------------------------------------------------------
+
+
+def _codes(work: object, depth: int = 0) -> list[CodeType]:
+    """The code of a callable, and of callables that are bound to it or handed to it."""
+    if depth > 4:
+        return []
+    if isinstance(work, partial):
+        parts: list[object] = [work.func, *work.args, *work.keywords.values()]
+        return [code for part in parts for code in _codes(part, depth + 1)]
+    if isinstance(work, MethodType):
+        return _codes(work.__func__, depth + 1)
+    code = getattr(work, "__code__", None)
+    if isinstance(code, CodeType):
+        return [code]
+    call = getattr(type(work), "__call__", None)  # noqa: B004
+    code = getattr(call, "__code__", None)
+    return [code] if isinstance(code, CodeType) and not isinstance(work, type) else []
+
+
+def _works_of(thread: threading.Thread) -> tuple[list[object], list[object]]:
+    """What a thread does, and what it is given for it."""
+    given = cast(Any, thread)
+    if isinstance(thread, threading.Timer):
+        return [thread.function], [*thread.args, *thread.kwargs.values()]
+    if type(thread).run is not threading.Thread.run:
+        return [type(thread).run], []
+    return [getattr(given, "_target", None)], [*given._args, *given._kwargs.values()]
+
+
+def whose(session: Session, works: list[object], given: list[object], *, daemon: bool) -> Whose:
+    """The rule. A thread that runs any of the agent's own code is the run's, and so is one that a library starts for
+    its caller. A daemon that runs a library's code alone is that library's: it has a loop of its own, and nobody waits
+    for it. So is what runs the standard library's own loops (servers, event loops, feeders of queues)."""
+    codes = [code for work in works for code in _codes(work)]
+    if any(code.co_filename.startswith(_PACKAGE) for code in codes):
+        return "ours"
+    if in_stock_loop():
+        return "loop"
+    places = session.engine.places
+    handed = [code for part in given for code in _codes(part)]
+    if any(places.name(code) is not None for code in (*codes, *handed)):
+        return "run"
+    plain = [code for code in codes if _is_stdlib(code.co_filename)]
+    return "library" if daemon or (codes and len(plain) == len(codes)) else "run"
+
+
+def _is_stdlib(filename: str) -> bool:
+    return filename.startswith(_STDLIB) and not any(site in filename for site in _SITES)
+
+
+def _tell(session: Session, name: str, why: Whose) -> None:
+    """Note that a thread stays outside of the run: once for each name."""
+    said = f"foreign thread {name}"
+    if why != "ours" and said not in session.declared:
+        session.declared.add(said)
+        session.engine.mark("note", {"foreign_thread": name, "because": why})
+
+
+# -- starting, joining -------------------------------------------------------------------------------------------------
+
+
+def context_for(scope: Scope) -> contextvars.Context:
+    """The context of a thread of the run: empty, as a thread's is, but for what makes it part of the run."""
+    made = contextvars.Context()
+    for variable, value in contextvars.copy_context().items():
+        if variable.name.startswith("agentloom."):
+            made.run(variable.set, value)
+    made.run(enter_scope, scope)
+    return made
+
+
+def _start(self: threading.Thread) -> None:
+    session = adopting() if here() is not None else None
+    if session is None or not hasattr(self, "_started") or self.ident is not None:
+        start_aside(self)
+        return
+    works, given = _works_of(self)
+    kind = whose(session, works, given, daemon=self.daemon)
+    if kind != "run":
+        _tell(session, self.name, kind)
+        start_aside(self)
+        return
+    scope = cast(Scope, current())
+    baton = Baton.of(session)
+    strand = Strand(baton, self.name, daemon=self.daemon)
+    below = scope.started("thread")
+    strand.instead = (scope, below)
+    context, run, shadowed = context_for(below), self.run, self.__dict__.get("run")
+    cast(Any, self).agentloom_strand = strand
+
+    def body() -> None:
+        if shadowed is None:
+            del self.__dict__["run"]
+        baton.life(strand, partial(context.run, _whole, self, run))
+
+    cast(Any, self).run = body
+    try:
+        baton.launch(strand, self, _real_start)
+    except RuntimeError:  # the system has no more threads
+        self.__dict__.pop("run", None)
+        raise
+
+
+def start_aside(thread: threading.Thread) -> None:
+    """Start an ordinary thread; that it has begun is waited for in place."""
+    strand = holder()
+    if strand is None:
+        _real_start(thread)
+        return
+    with strand.baton.aside():
+        _real_start(thread)
+
+
+def _whole(thread: threading.Thread, run: Callable[[], None]) -> None:
+    """What a thread runs, to what Python does with its errors."""
+    try:
+        run()
+    except ControlFlow:
+        return  # the verdict is kept by the engine, and no matter of this thread
+    except BaseException as error:  # noqa: BLE001 - what the interpreter does at the end of a thread
+        inner = error.__traceback__
+        error.__traceback__ = None if inner is None else inner.tb_next
+        cast(Any, thread)._invoke_excepthook(thread)
+
+
+def _join(self: threading.Thread, timeout: float | None = None) -> None:
+    mine = holder()
+    if mine is None:
+        _real_join(self, timeout)
+        return
+    strand: Strand | None = self.__dict__.get("agentloom_strand")
+    baton = mine.baton
+    if strand is None or strand.baton is not baton or strand is mine or strand.free:
+        with baton.aside():
+            _real_join(self, timeout)
+        return
+    if timeout is not None and timeout <= 0 and not strand.done:
+        return
+    deadline = None if timeout is None else baton.deadline(max(timeout, 0.0))
+    while not strand.done:
+        if not baton.block(mine, strand, deadline):
+            return
+        if mine.free:
+            _real_join(self, timeout)
+            return
+    with baton.aside():
+        _real_join(self)  # its work is done; the system's thread ends now
+
+
+def _is_alive(self: threading.Thread) -> bool:
+    strand: Strand | None = self.__dict__.get("agentloom_strand")
+    if strand is None or strand.free:
+        return _real_is_alive(self)
+    mine = holder()
+    return not strand.done if mine is not None and mine.baton is strand.baton else _real_is_alive(self)
+
+
+def drain() -> None:
+    """At the end of a script's main code: the threads of the run that are no daemons come to their end."""
+    scope = here()
+    if scope is not None and not scope.session.over and scope.session.baton is not None:
+        scope.session.baton.drain()
+
+
+# -- threads that are let go -------------------------------------------------------------------------------------------
+
+
+def _letting_go(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that waits for the world, in a loop: a thread of the run that calls it is let go."""
+
+    @functools.wraps(original)
+    def waits(self: Any, *args: Any, **kwargs: Any) -> Any:
+        strand = holder()
+        if strand is not None and strand is not strand.baton.main:
+            session = strand.baton.session
+            _tell(session, strand.name, "loop")
+            enter_scope(None)
+            strand.baton.let_go(strand)
+        return original(self, *args, **kwargs)
+
+    return waits
+
+
+# -- in place ----------------------------------------------------------------------------------------------------------
+
+
+def numbered(kind: str, original: Callable[[], int], first: int) -> Callable[[], int]:
+    """A counter of the process that inside a run counts for the run."""
+
+    def count() -> int:
+        session = adopting() if here() is not None else None
+        if session is None:
+            return original()
+        number = session.counts.get(kind, first)
+        session.counts[kind] = number + 1
+        return number
+
+    return count
+
+
+def install_threads() -> None:
+    """Put in place what adopts threads and pools. Done once in a process, before its first run."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    mark_threads(_adopt_raw)
+    thread: Any = threading.Thread
+    thread.start = functools.wraps(_real_start)(_start)
+    thread.join = functools.wraps(_real_join)(_join)
+    thread.is_alive = functools.wraps(_real_is_alive)(_is_alive)
+    module: Any = threading
+    module._counter = numbered("threads", module._counter, 1)
+    loop: Any = BaseEventLoop
+    loop.run_forever = _letting_go(loop.run_forever)
+    server: Any = socketserver.BaseServer
+    server.serve_forever = _letting_go(server.serve_forever)
+    from agentloom.runtime.thread_pools import install_pools
+
+    install_pools()
+
+
+def _adopt_raw(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[[], Any]] | None:
+    """For ``_thread.start_new_thread``: what the thread is to run instead, and what to call once it was started; None
+    where it is not the run's."""
+    session = adopting() if here() is not None else None
+    if session is None or not any(session.engine.places.name(code) is not None for code in _codes(function)):
+        return None
+    scope = cast(Scope, current())
+    baton = Baton.of(session)
+    below = scope.started("thread")
+    strand = Strand(baton, "a thread of _thread", daemon=True)
+    strand.instead = (scope, below)
+    context = context_for(below)
+
+    def run(*given: Any, **named: Any) -> None:
+        baton.life(strand, partial(context.run, function, *given, **named))
+        error = strand.error
+        if error is not None and not isinstance(error, ControlFlow):
+            raise error
+
+    return run, partial(baton.enrol, strand, None)
