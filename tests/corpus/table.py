@@ -60,9 +60,18 @@ class Line:
     seconds: float = field(default=0.0, compare=False)
 
 
+_saw: list[dict[str, Any]] = []
+"""What the program had, run by run. The output in a trace may differ: a `password` in an answer is hidden there."""
+
+
 @agent(name="asks")
 async def asks(name: str, messages: Any, params: dict[str, Any], how: str) -> dict[str, Any]:
     """One model call; what came of it, or how it failed."""
+    _saw.append(result := await _asked(name, messages, params, how))
+    return result
+
+
+async def _asked(name: str, messages: Any, params: dict[str, Any], how: str) -> dict[str, Any]:
     try:
         if how == "whole":
             answer = await model(name, messages, **params)
@@ -142,13 +151,14 @@ def _sent_to(player: Player, call: Call) -> Iterator[dict[str, Any]]:
 
 
 def _recorded(player: Player, call: Call, params: dict[str, Any], how: str) -> tuple[dict[str, Any], str]:
-    """A run, and whether its replay is identical without a single request."""
+    """What the program had in a run, and whether the replay is identical without a single request."""
+    _saw.clear()
     trace = asks.run(call.name, call.messages, params, how, store=MemoryStore())
-    asked = len(player.seen)
+    saw, asked = _saw[0], len(player.seen)
     report = trace.replay(check=False)
     if len(player.seen) != asked:
-        return trace.output, "the replay sent a request"
-    return trace.output, "ok" if report.verdict == "identical" else f"{report.verdict}: {str(report)[:200]}"
+        return saw, "the replay sent a request"
+    return saw, "ok" if report.verdict == "identical" else f"{report.verdict}: {str(report)[:200]}"
 
 
 def _arrived(one: Exchange, player: Player, api: str) -> str:
