@@ -161,13 +161,17 @@ def chain_of(error: BaseException, kept: Callable[[BaseException], BaseException
     made = kept(error)
     if made is None:
         made = OSError(str(error))
-    below, at = error.__cause__, made
+    below, at = error, made
     for _ in range(_CHAIN):
-        cause = None if below is None else kept(below)
-        if below is None or cause is None:
+        at.__suppress_context__ = below.__suppress_context__
+        if below.__cause__ is None:
+            break
+        below = below.__cause__
+        cause = kept(below)
+        if cause is None:
             break
         at.__cause__ = cause
-        below, at = below.__cause__, cause
+        at = cause
     return made
 
 
@@ -180,5 +184,10 @@ def bare_error(error: BaseException, modules: Iterable[str] = ()) -> BaseExcepti
     if cls.__module__.partition(".")[0] not in ("builtins", "ssl", "socket", "http", *modules):
         return None
     made = cls.__new__(cls, str(error))
-    made.args = (str(error),)
+    made.args = (str(error),) if error.args else ()
+    plain = {name: one for name, one in vars(error).items() if isinstance(one, _PLAIN)}
+    made.__dict__.update(plain)
     return made if str(made) == str(error) else None
+
+
+_PLAIN = (str, int, float, bool, type(None))

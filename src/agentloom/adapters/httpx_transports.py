@@ -137,7 +137,7 @@ class _Seam:
     def _kept(self, error: BaseException) -> BaseException | None:
         if isinstance(error, self.module.RequestError):
             return cast("BaseException", type(error)(str(error)))
-        return bare_error(error, ("httpcore", "httpcore2"))
+        return bare_error(error, ("httpcore", "httpcore2", "h11", "h2", "anyio"))
 
 
 class _Blocking:

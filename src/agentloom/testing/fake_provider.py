@@ -1,4 +1,5 @@
-"""`FakeProvider`: a scripted HTTP server that speaks OpenAI chat completions and Responses, and Anthropic messages.
+"""`FakeProvider`: a scripted HTTP server that speaks OpenAI's chat completions, Responses, legacy completions and
+embeddings, Anthropic's messages and Google's generateContent.
 
 For tests of agents and of agentloom itself: no key, no network beyond loopback, an ephemeral port, the same answers
 every time. ::
@@ -27,7 +28,11 @@ _ENDS: dict[str, Protocol] = {
     "/chat/completions": "openai",
     "/responses": "responses",
     "/v1/messages": "anthropic",
+    ":generateContent": "google",
+    ":streamGenerateContent": "google",
 }
+# Only where the script is for other paths too: a client that asks for what was not scripted gets 404.
+_MORE: dict[str, Protocol] = {"/embeddings": "embeddings", "/completions": "completions", "": "other"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,13 @@ class Seen:
 
     @property
     def streaming(self) -> bool:
-        return bool(self.body.get("stream"))
+        return bool(self.body.get("stream")) or ":streamGenerateContent" in self.path
+
+    @property
+    def model(self) -> str:
+        """The model asked for, in the body or in the address."""
+        named = self.path.partition("?")[0].rpartition("/models/")[2].partition(":")[0]
+        return str(self.body.get("model") or (named if ":" in self.path else None))
 
 
 Script = Iterable[Reply | str] | Callable[[Seen], Reply | str]
@@ -53,11 +64,12 @@ class FakeProvider(Loopback):
 
     A request after the last reply is answered with status 500 and a message that says so. Use as a context manager, or
     `start` and `stop`. `seen` holds every request that arrived; `stop` ends the port, so that a later request fails to
-    connect.
+    connect. ``others``: requests of any method to any path are answered from the script too.
     """
 
-    def __init__(self, script: Script = ()) -> None:
+    def __init__(self, script: Script = (), *, others: bool = False) -> None:
         super().__init__(_Handler, "fake provider")
+        self.others = others
         self._function = script if callable(script) else None
         self._replies = iter(() if callable(script) else list(script))
         self._lock = threading.Lock()
@@ -76,6 +88,11 @@ class FakeProvider(Loopback):
     @property
     def anthropic_url(self) -> str:
         """The ``base_url`` for an Anthropic client."""
+        return self.url
+
+    @property
+    def google_url(self) -> str:
+        """The ``base_url`` for a client of google-genai (``http_options``)."""
         return self.url
 
     def env(self) -> dict[str, str]:
@@ -102,6 +119,15 @@ class FakeProvider(Loopback):
         return seen, Says(reply) if isinstance(reply, str) else reply
 
 
+def _body(data: bytes) -> dict[str, Any]:
+    """A JSON object as it is; anything else is empty."""
+    try:
+        value = json.loads(data)
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
 class _Handler(QuietHandler):
     @property
     def fake(self) -> FakeProvider:
@@ -110,19 +136,27 @@ class _Handler(QuietHandler):
     def answer(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
         path = self.path.partition("?")[0]
-        protocol: Protocol | None = next((one for end, one in _ENDS.items() if path.endswith(end)), None)
+        ends = _ENDS | (_MORE if self.fake.others else {})
+        protocol: Protocol | None = next((one for end, one in ends.items() if path.endswith(end)), None)
         if protocol is None:
             self._json(404, error_body("openai", Fails(404, f"the fake provider has no {self.path}")))
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
-        seen, reply = self.fake.take(protocol, headers, json.loads(data), self.path)
+        seen, reply = self.fake.take(protocol, headers, _body(data), self.path)
         if reply.latency and self.fake.stopping.wait(reply.latency):
             self.close_connection = True
             return
         self._answer(seen, reply)
 
+    def other(self) -> None:
+        """Answer a request of another method than POST."""
+        if self.fake.others:
+            self.answer()
+        else:
+            super().other()
+
     def _answer(self, seen: Seen, reply: Reply) -> None:
-        model = str(seen.body.get("model"))
+        model = seen.model
         if isinstance(reply, Drops):
             self.close_connection = True
         elif isinstance(reply, Raw):
@@ -154,7 +188,8 @@ class _Handler(QuietHandler):
         self._ids()
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def _ids(self) -> None:
         number = self.fake.count

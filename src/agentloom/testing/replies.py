@@ -10,14 +10,14 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentloom.testing import replies_responses
+from agentloom.testing import replies_google, replies_responses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["Drops", "Fails", "Raw", "Reply", "Says", "Wants", "error_body", "message", "stream"]
 
-Protocol = Literal["openai", "anthropic", "responses"]
+Protocol = Literal["openai", "anthropic", "responses", "google", "embeddings", "completions", "other"]
 _STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 _STATUS_TYPES = {
     400: "invalid_request_error",
@@ -119,6 +119,8 @@ Reply = Says | Fails | Raw | Drops
 
 def error_body(protocol: Protocol, reply: Fails) -> dict[str, Any]:
     """The body of an error as the provider's API writes it."""
+    if protocol == "google":
+        return replies_google.error_body(reply)
     kind = _STATUS_TYPES.get(reply.status, "api_error" if protocol == "anthropic" else "server_error")
     if protocol != "anthropic":
         return {"error": {"message": reply.message, "type": kind, "param": None, "code": reply.code}}
@@ -133,7 +135,40 @@ def message(protocol: Protocol, reply: Says, model: str, number: int) -> dict[st
     """The body of a whole answer. ``number`` counts requests from 1; ids are made from it."""
     if protocol == "responses":
         return replies_responses.response(reply, model, number)
+    if protocol == "google":
+        return replies_google.response(reply, model, number)
+    if protocol in ("embeddings", "completions", "other"):
+        return _plain(protocol, reply, model, number)
     return _openai(reply, model, number) if protocol == "openai" else _anthropic(reply, model, number)
+
+
+def _plain(protocol: Protocol, reply: Says, model: str, number: int) -> dict[str, Any]:
+    """An embedding made of the text's lengths, a legacy completion, or whatever ``extra`` says."""
+    if protocol == "other":
+        return {"text": reply.text, **reply.extra}
+    usage = {"prompt_tokens": reply.usage[0], "total_tokens": reply.usage[0]}
+    if protocol == "embeddings":
+        vector = [len(word) / 8 for word in reply.split()]
+        data = [{"object": "embedding", "index": 0, "embedding": vector}]
+        return {"object": "list", "data": data, "model": reply.model or model, "usage": usage, **reply.extra}
+    choice = {"index": 0, "text": reply.text, "logprobs": None, "finish_reason": reply.finish_reason}
+    return {
+        "id": f"cmpl-fake-{number}",
+        "object": "text_completion",
+        "created": 1700000000 + number,
+        "model": reply.model or model,
+        "choices": [choice],
+        "usage": _openai_usage(reply),
+        **reply.extra,
+    }
+
+
+def _plain_events(reply: Says, model: str, number: int) -> Iterator[bytes]:
+    for piece in reply.split():
+        whole = _plain("completions", reply, model, number)
+        ended = {"index": 0, "text": piece, "logprobs": None, "finish_reason": None}
+        yield _sse({**whole, "choices": [ended], "usage": None})
+    yield b"data: [DONE]\n\n"
 
 
 def stream(protocol: Protocol, reply: Says, model: str, number: int, *, usage: bool) -> Iterator[bytes]:
@@ -152,6 +187,10 @@ def _stream_of(protocol: Protocol, reply: Says, model: str, number: int, usage: 
     if protocol == "responses":
         made = replies_responses.events(reply, model, number)
         return (_sse(event, str(event["type"])) for event in made)
+    if protocol == "google":
+        return (_sse(event) for event in replies_google.events(reply, model, number))
+    if protocol in ("embeddings", "completions", "other"):
+        return _plain_events(reply, model, number)
     return (
         _openai_events(reply, model, number, usage) if protocol == "openai" else _events(reply, model, number)
     )

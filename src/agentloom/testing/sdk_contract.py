@@ -1,0 +1,158 @@
+"""The contract of an adapter: what a program sees of an SDK is the same bare, while recording, and on replay.
+
+Write the programs of a seam as `Case`s, one for each aspect, against a `FakeProvider`, and have `prove` run them::
+
+    def whole(url: str) -> Any:
+        with openai.OpenAI(base_url=url + "/v1", api_key="unused") as client:
+            return seen(client.chat.completions.create(model="m", messages=[...]))
+
+    SEAM = Seam("openai chat", [Case("sync", whole, ["hello"]), ...], lacks={"retry": "the library retries nothing"})
+    assert [prove(case).problem for case in SEAM.cases] == [""] * len(SEAM.cases)
+
+`table` shows several seams, and `missing` says which aspects a seam neither covers nor lacks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentloom.api.agent import agent
+from agentloom.store import MemoryStore
+from agentloom.testing.fake_provider import FakeProvider
+from agentloom.testing.replies import Reply
+
+__all__ = ["ASPECTS", "Case", "Proof", "Seam", "missing", "prove", "table"]
+
+ASPECTS = ("sync", "async", "stream", "left early", "error", "retry", "cancel", "raw")
+"""What a seam must keep: whole answers in both kinds of code, streams read to the end and left before it, errors of the
+provider and of the network, tries again, cancellation and time limits, the raw response below the SDK's objects."""
+
+_QUICK = 0.5  # seconds within which a replay ends that waited for longer when recorded
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program for one aspect. ``program`` (sync or async) gets the URL of the server and returns what it saw, as
+    plain data (`agentloom.testing.sdk_seen`); ``script``: replies of the server, in order.
+
+    ``calls``: types of the host calls that are recorded, in order, where that is part of the promise. ``name`` tells
+    cases of one aspect apart. ``waits``: the program waits longer than half a second when live; its replay must not."""
+
+    aspect: str
+    program: Callable[[str], Any]
+    script: Sequence[Reply | str]
+    calls: Sequence[str] | None = None
+    name: str = ""
+    waits: bool = False
+
+    @property
+    def title(self) -> str:
+        """For people: the aspect, what is special, and the kind of code."""
+        kind = "async" if inspect.iscoroutinefunction(self.program) else "sync"
+        return " ".join(part for part in (self.aspect, self.name, f"({kind})") if part)
+
+
+@dataclass(frozen=True)
+class Seam:
+    """The cases of one seam. ``lacks``: aspects that the SDK itself does not have, and why."""
+
+    name: str
+    cases: Sequence[Case]
+    lacks: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How a case came out; ``problem`` is empty when all three are equal."""
+
+    case: Case
+    problem: str
+
+
+def missing(seam: Seam) -> list[str]:
+    """The aspects that no case of ``seam`` covers and that it does not lack."""
+    covered = {case.aspect for case in seam.cases}
+    return [aspect for aspect in ASPECTS if aspect not in covered and aspect not in seam.lacks]
+
+
+def prove(case: Case) -> Proof:
+    """Run a case bare, record it, replay it with the server gone, and compare what was seen each time."""
+    with FakeProvider(case.script, others=True) as fake:
+        bare = _plain(_run(case.program, fake.url), fake.url)
+        asked = fake.count
+    with FakeProvider(case.script, others=True) as fake:
+        url = fake.url
+        trace = agent(case.program).run(url, store=MemoryStore())
+        recorded = _plain(trace.output, url)
+        sent = fake.count
+    problem = _difference("recording", bare, recorded)
+    if not problem and sent != asked:
+        problem = f"recording: {sent} requests were sent, bare {asked}"
+    types = [call.kind for call in trace.calls]
+    if not problem and case.calls is not None and list(case.calls) != types:
+        problem = f"recorded calls are {types}, not {list(case.calls)}"
+    if problem:
+        return Proof(case, problem)
+    began = time.monotonic()
+    report = trace.replay(check=False)
+    took = time.monotonic() - began
+    if report.verdict != "identical":
+        return Proof(case, f"replaying: {str(report)[:600]}")
+    if case.waits and took > _QUICK:
+        return Proof(case, f"replaying took {took:.1f} s: waits are virtual there")
+    return Proof(case, "")
+
+
+def _run(program: Callable[[str], Any], url: str) -> Any:
+    if inspect.iscoroutinefunction(program):
+        return asyncio.run(program(url))
+    return program(url)
+
+
+def _plain(value: object, url: str) -> Any:
+    """As JSON, with the address of the server out of it."""
+    host = url.removeprefix("http://")
+    text = json.dumps(value)
+    for one in (host, host.replace(":", "%3A")):
+        text = text.replace(one, "SERVER")
+    return json.loads(text.replace(host.partition(":")[2], "PORT"))
+
+
+def _difference(what: str, bare: Any, now: Any, path: str = "") -> str:
+    if type(bare) is type(now) and isinstance(bare, dict) and bare.keys() == now.keys():
+        found = (_difference(what, bare[key], now[key], f"{path}.{key}") for key in bare)
+        return next((one for one in found if one), "")
+    if type(bare) is type(now) and isinstance(bare, list) and len(bare) == len(now):
+        pairs = enumerate(zip(bare, now, strict=True))
+        found = (_difference(what, one, two, f"{path}[{index}]") for index, (one, two) in pairs)
+        return next((one for one in found if one), "")
+    if type(bare) is type(now) and bare == now:
+        return ""
+    return f"{what}: {path.lstrip('.') or 'the value'} was {str(bare)[:300]}, is {str(now)[:300]}"
+
+
+def table(seams: Iterable[Seam], proofs: Callable[[Case], Proof] = prove) -> Iterator[str]:
+    """The table as lines of Markdown: cases equal of cases run, for each seam and aspect; then what is wrong."""
+    yield "| seam | " + " | ".join(ASPECTS) + " |"
+    yield "| --- |" + " --- |" * len(ASPECTS)
+    bad: list[str] = []
+    for seam in seams:
+        cells: list[str] = []
+        for aspect in ASPECTS:
+            done = [proofs(case) for case in seam.cases if case.aspect == aspect]
+            bad += [f"{seam.name}, {one.case.title}: {one.problem}" for one in done if one.problem]
+            equal = sum(not one.problem for one in done)
+            none = "n/a" if aspect in seam.lacks else "missing"
+            cells.append(f"{equal}/{len(done)}" if done else none)
+            if not done and aspect not in seam.lacks:
+                bad.append(f"{seam.name}: {aspect} is not covered")
+        yield f"| {seam.name} | " + " | ".join(cells) + " |"
+    yield ""
+    yield f"wrong: {len(bad)}"
+    yield from (f"  {line}" for line in bad)
