@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from agentloom.format.echoes import text_of
+from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, is_secret_variable, scheme_of
 
 
@@ -70,3 +74,34 @@ def test_headers_by_their_whole_name() -> None:
 )
 def test_the_scheme_before_a_credential(value: str, parts: tuple[str, str]) -> None:
     assert scheme_of(value) == parts
+
+
+_WORDS = """password passwd passphrase pass-word api-key apikey access-token auth-token refresh-token id-token
+    session-token security-token bearer-token csrf-token oauth-token secret client-secret app-secret
+    consumer-secret shared-secret secret-key secret-access-key private-key access-key authorization
+    proxy-authorization cookie set-cookie x-api-key x-auth-token x-auth-key x-goog-api-key credential
+    credentials""".split()
+
+
+def _spellings(name: str) -> list[str]:
+    words = name.split("-")
+    camel = words[0] + "".join(word.capitalize() for word in words[1:])
+    return [
+        name,
+        "_".join(words),
+        camel,
+        "_".join(words).upper(),
+        "-".join(word.capitalize() for word in words),
+    ]
+
+
+@pytest.mark.parametrize("name", sorted({one for word in _WORDS for one in _spellings(word)}))
+def test_the_gate_stops_at_every_name_that_says_so(name: str) -> None:
+    assert is_secret_name(name)
+    redactor = Redactor()
+    for value in ("k3-8237429", "Bearer k3-8237429", 82374291):
+        for tree in ({name: value}, {"headers": [{name: value}]}, json.dumps({name: value})):
+            if isinstance(tree, str) and not isinstance(value, str):
+                continue  # a number in a program is seldom one
+            assert redactor.suspects(text_of(tree)), tree
+            assert "8237429" not in str(redactor.tree(tree)), tree

@@ -6,6 +6,8 @@ Live code has the real values; what is written has placeholders, numbered by fir
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from operator import is_
 from typing import TYPE_CHECKING, cast
 
 from agentloom.format.blobs import Suspect
@@ -15,11 +17,13 @@ from agentloom.format.echoes import text_of
 from agentloom.format.marks import Marks
 from agentloom.runtime.redaction_env import environment_values, hidden_parts, passwords_in, secret_texts
 from agentloom.runtime.redaction_find import Finder
-from agentloom.runtime.redaction_found import BEGINNING, Known
+from agentloom.runtime.redaction_found import BEGINNING, REST, Known
 from agentloom.runtime.redaction_names import is_secret_name, is_secret_variable, scheme_of
 from agentloom.runtime.redaction_numbers import LEARNED, Numbers, is_telling
+from agentloom.runtime.redaction_plan import PIECED, SPELT
 from agentloom.runtime.redaction_rules import NO_RULES, Rules
 from agentloom.runtime.redaction_secrets import Secret
+from agentloom.runtime.redaction_streams import Joined, flowing
 from agentloom.runtime.redaction_trees import Trees, free_key
 
 if TYPE_CHECKING:
@@ -43,13 +47,14 @@ class Redactor:
         values = self._environment.values
         self._finder = Finder({**values, **rules.values}, names=rules.field_names, more=rules.finder())
         self._numbers = Numbers(self._finder, given or {}, values)
-        self._trees = Trees(self._finder, self._numbers, rules)
+        self._trees = Trees(self._finder, self._numbers, rules, self._joined)
         self.text = self._trees.text
         self.bytes_of = self._trees.bytes_of
-        self.suspects = self._finder.suspects
+        self.suspects = partial(self._finder.suspects, pieces=(PIECED, SPELT))
         self.agree = self._numbers.agree
         self.untold = self._numbers.untold
         self.led = self._numbers.led
+        self.hidden = self._numbers.replace
 
     @property
     def place(self) -> str | None:
@@ -77,7 +82,9 @@ class Redactor:
             self._environment = environment_values()
             self._learn_environment(self._environment.values)
         finder = self._finder
-        if (len(data) > _LARGE or finder.find(data, True) or not finder.quick) and finder.suspects(data):
+        if (len(data) > _LARGE or finder.find(data, True) or not finder.quick) and finder.suspects(
+            data, pieces=(PIECED, SPELT)
+        ):
             raise Suspect
 
     def _learn_environment(self, values: Mapping[bytes, Known]) -> None:
@@ -118,7 +125,7 @@ class Redactor:
 
     def clean(self, tree: Tree) -> Tree:
         """``tree`` as it is written; looked at closely only where its JSON is suspect."""
-        return self.tree(tree) if self._finder.suspects(text_of(tree)) else tree
+        return self.tree(tree) if self.suspects(text_of(tree)) else tree
 
     def name(self, name: str) -> str:
         """The name of a call as it is written."""
@@ -156,9 +163,7 @@ class Redactor:
         if not self._finder.suspects(data):
             return []
         return [
-            (one.start, one.end, known)
-            for one in self._finder.changes(data, lambda _secret, _known: b"\x00")
-            for known in one.known
+            (one.start, one.end, known) for one in self._finder.changes(data, _nothing) for known in one.known
         ]
 
     def stream_spans(self, data: bytes, begun: bytes, *, final: bool) -> list[tuple[int, int, bytes]]:
@@ -174,6 +179,14 @@ class Redactor:
         self._numbers.begun_no_more()
         return spans
 
+    def rest_span(self, data: bytes, start: int, end: int) -> list[tuple[int, int, bytes]]:
+        """What must be replaced where a secret of which the beginning stands elsewhere may go on: nothing, where a
+        secret of its own begins there, or what would be looked for from then on stands in too many texts."""
+        rest = data[start:end]
+        if not is_telling(rest) or any(one.start < end for one in self._finder.changes(data, _nothing)):
+            return []
+        return [(start, end, self._numbers.replace(rest, Known(REST)))]
+
     def kept(self, begun: bytes) -> None:
         """What looked like the beginning of a secret was written as one, and was none. It stays one in this
         run, so that a replay, which has a placeholder there, makes what is written later."""
@@ -183,7 +196,17 @@ class Redactor:
     def tree(self, tree: Tree) -> Tree:
         """A payload with placeholders for its secrets; the very same where there are none. What holds none is
         shared."""
-        return cast(Tree, self._trees.tree(tree, None))
+        tree = flowing(self, tree)
+        return (
+            cast(Tree, self._trees.tree(tree, None))
+            if self._finder.suspects(text_of(tree), pieces=(SPELT,))
+            else tree
+        )
+
+    def _joined(self, values: list[Tree]) -> list[Tree]:
+        if len(values) == 1:
+            return [flowing(self, values[0])]
+        return Joined(self).redacted(values, final=True)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -204,7 +227,7 @@ class Redactor:
                 same = same and kept is one
             else:
                 new_name = free_key(self.text(name), made)
-                made[new_name] = self._trees.tree(value, name)
+                made[new_name] = self._trees.tree(flowing(self, value), name)
                 same = same and new_name is name and made[new_name] is value
         self._trees.path.clear()
         return (tree, dict(grown)) if same else (made, histories)
@@ -216,7 +239,7 @@ class Redactor:
         base = one.base
         before = None if base is None else base.twin or base
         added = one.items if base is None else one.items[one.keep :]
-        new = self._trees.items(added, None) if added else added
+        new = self._added(added) if added else added
         if new is added and (base is None or base.twin is None):
             return one
         items = new if before is None else before.items + new
@@ -224,9 +247,19 @@ class Redactor:
         one.twin = Grown(items, Marks(), before, texts)
         return one.twin
 
+    def _added(self, added: list[Tree]) -> list[Tree]:
+        """Items of a history. Each is a text of its own: it may be written with others or alone."""
+        new = [flowing(self, item) for item in added]
+        return self._trees.items(added if all(map(is_, new, added)) else new, None)
+
     def needs(self, grown: Mapping[str, Grown]) -> bool:
         """Whether one of the histories extends one that was not written as it is."""
         for one in grown.values():  # noqa: SIM110 - a generator costs more than this does
             if one.twin is not None or (one.base is not None and one.base.twin is not None):
                 return True
         return False
+
+
+def _nothing(_secret: bytes, _known: Known) -> bytes:
+    """In the place of a secret, for who wants to know where they are."""
+    return b"\x00"

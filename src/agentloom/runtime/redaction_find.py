@@ -107,12 +107,13 @@ class Finder:
 
     # -- a first look --------------------------------------------------------------------------------------------
 
-    def suspects(self, data: bytes) -> bool:
+    def suspects(self, data: bytes, *, pieces: tuple[object, ...] = ()) -> bool:
         """Whether ``data`` (the JSON of a payload, or its bytes) must be looked at closely. Never misses what
-        ``changes`` finds in the texts of that payload; most payloads cost this one pass."""
-        return self.more is not None or self._suspects(data, _DEPTH, Work(len(data)))
+        ``changes`` finds in the texts of that payload; most payloads cost this one pass. ``pieces``: which lists
+        that may hold pieces of one text must be."""
+        return self.more is not None or self._suspects(data, _DEPTH, Work(len(data)), pieces=pieces)
 
-    def _suspects(self, data: bytes, depth: int, work: Work) -> bool:
+    def _suspects(self, data: bytes, depth: int, work: Work, *, pieces: tuple[object, ...] = ()) -> bool:
         """``depth``: so many codings inside each other. What is deeper, or more ``work``, is suspect."""
 
         def inner(plain: bytes) -> bool:
@@ -121,7 +122,7 @@ class Finder:
         for one in (self._plan, self._extra):
             if one is None:
                 continue
-            look = Look(one, Stretches(data, inner))
+            look = Look(one, Stretches(data, inner), pieces)
             find = one.automaton.find_matches_as_indexes
             if len(data) <= PIECE:
                 if (hits := find(data, True)) and look.any(hits, 0):

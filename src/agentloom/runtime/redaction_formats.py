@@ -154,10 +154,12 @@ class Context:
 
 
 _NAMES = """assword ASSWORD asswd ASSWD assphrase ASSPHRASE ecret ECRET pi_key PI_KEY pikey PIKEY piKey pi-key
-pi-Key PI-KEY
-    s_token S_TOKEN h_token H_TOKEN n_token N_TOKEN d_token D_TOKEN sToken hToken nToken -token -Token
-    rivate_key RIVATE_KEY rivateKey ccess_key CCESS_KEY ccessKey cret_key CRET_KEY cretKey uthorization
-    UTHORIZATION -auth -Auth ookie OOKIE""".split()
+    pi-Key PI-KEY ass_word ass-word ass-Word ASS_WORD assWord s_token S_TOKEN h_token H_TOKEN n_token
+    N_TOKEN d_token D_TOKEN y_token Y_TOKEN f_token F_TOKEN r_token R_TOKEN sToken hToken nToken dToken
+    yToken fToken rToken -token -Token -TOKEN stoken htoken ntoken dtoken ytoken ftoken rtoken rivate_key
+    RIVATE_KEY rivateKey rivate-key rivate-Key rivatekey ccess_key CCESS_KEY ccessKey ccess-key ccess-Key
+    ccesskey cret_key CRET_KEY cretKey cret-key cret-Key cretkey uth-key uth-Key uth_key UTH_KEY uthKey
+    uthorization UTHORIZATION -auth -Auth ookie OOKIE ookie2 redential REDENTIAL redentials REDENTIALS""".split()
 _ENDS = ('"', "'", "=", ":", "\\", " =", " :", "%3D", "%3d", "%22")
 _QUERY = ("key", "token", "sig", "signature", "auth", "code")
 
@@ -195,7 +197,7 @@ _OPEN_WORDS = frozenset(
     b"""true false null none undefined string number integer boolean object array required optional enabled
     disabled default unknown missing empty invalid expired redacted removed hidden secret password passwd token
     bearer basic digest hunter changeme example placeholder dummy agentloom-replay your-api-key your_api_key
-    not-needed no-key-needed application/json description properties""".split()
+    not-needed no-key-needed include same-origin omit application/json description properties""".split()
 )
 _REFERENCE = re.compile(
     rb"\$|\{\{|<|%\(|\{[A-Za-z_]|os\.environ|os\.getenv|process\.env|env\.|settings\.|config\.|self\.|getenv"

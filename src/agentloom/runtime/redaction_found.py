@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["BEGINNING", "NAMED", "Change", "Found", "Known", "Replace", "merged"]
+__all__ = ["BEGINNING", "NAMED", "REST", "Change", "Found", "Known", "Replace", "merged"]
 
 NAMED = "named secret"
 BEGINNING = "beginning of a secret"
+REST = "rest of a secret"
 _FEW = 4
 
 

@@ -29,7 +29,7 @@ _FOLDERS = frozenset(("PWD", "OLDPWD"))  # of a shell
 _SECRET_NAME = re.compile(
     r"(^|[-_.])(password|passwd|passphrase|pass[-_]?word|api[-_]?key|apikey|(access|auth|refresh|id|session|security|bearer"
     r"|csrf|oauth)[-_]?token|(client|app|consumer|shared)?[-_]?secret([-_]?(access[-_]?)?key)?|private[-_]?key|access[-_]?key"
-    r"|authorization|proxy-authorization|(set-)?cookie2?|x-(api|auth|goog-api)-(key|token)|credentials?)$",
+    r"|authorization|proxy-authorization|(set-)?cookie2?|x[-_](api|auth|goog[-_]api)[-_](key|token)|credentials?)$",
     re.IGNORECASE,
 )
 _HEADERS = frozenset(

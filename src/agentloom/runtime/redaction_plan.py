@@ -15,6 +15,7 @@ import ahocorasick_rs
 from agentloom.format.placeholders import START
 from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context
 from agentloom.runtime.redaction_found import Known
+from agentloom.runtime.redaction_tokens import PIECES
 
 __all__ = [
     "BINARY",
@@ -23,6 +24,8 @@ __all__ = [
     "FIELD",
     "FOLDED",
     "MARK",
+    "PIECED",
+    "SPELT",
     "WIDE",
     "ZIPPED",
     "Coded",
@@ -56,6 +59,10 @@ ZIPPED = object()
 """Gzip in base64."""
 MARK = object()
 """Looks like a placeholder."""
+PIECED = object()
+"""A list of pieces of a text."""
+SPELT = object()
+"""The same in JSON in a text."""
 FIELD = object()
 """A field that a user declared secret."""
 
@@ -109,7 +116,22 @@ def _fixed() -> tuple[tuple[bytes, Any], ...]:
     for tag in (b'"$bytes":"', b'"$bytearray":"', b'"$str":"'):
         found.setdefault(tag, BINARY)
     found.setdefault(START.encode(), MARK)
+    for piece, meaning in _pieces():
+        found.setdefault(piece, meaning)
     return tuple(found.items())  # fmt: skip
+
+
+def _pieces() -> Iterable[tuple[bytes, Any]]:
+    """What stands before the pieces of a text: in JSON, and in JSON in a text."""
+    for name in PIECES:
+        yield f'"{name}":'.encode(), PIECED
+        yield f'\\"{name}\\":'.encode(), SPELT
+        yield f'\\\\\\"{name}\\\\\\":'.encode(), SPELT
+    for name in ("parts", "done"):  # streams of Gemini and Ollama, kept as a text
+        yield f'\\"{name}\\":'.encode(), SPELT
+    for gap in (b"", b" "):  # two blocks of text side by side
+        yield b'"},%b{"type":%b"text",%b"text":' % (gap, gap, gap), PIECED
+        yield b'"},%b{"text":' % gap, PIECED
 
 
 def _cores(value: bytes, *, least: int = 8) -> list[tuple[bytes, int]]:
@@ -154,7 +176,11 @@ def plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, w
     """``whole``: with everything that is the same in every run; else for these values alone."""
     table: dict[bytes, Any] = dict(_fixed()) if whole else {}
     for name in names:
-        table.setdefault(b'"%b":' % name, FIELD)
+        for end in (b":", b" :", b","):  # in a mapping, and in a pair
+            for mark in (b'"', b'\\"'):
+                form = mark + name + mark + end
+                if table.get(form, PIECED) is PIECED:
+                    table[form] = FIELD
     for value, known in values:
         for form, meaning in _forms(value):
             table.setdefault(form, known if meaning is None else meaning)

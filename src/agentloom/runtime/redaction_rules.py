@@ -34,7 +34,8 @@ class Rules:
     @property
     def field_names(self) -> tuple[bytes, ...]:
         """The names at the ends of the paths."""
-        return tuple(sorted({path[-1].encode() for path in self.fields if path[-1] != "[]"}))
+        last = [[step for step in path if step != "[]"][-1:] for path in self.fields]
+        return tuple(sorted({name.encode() for one in last for name in one}))
 
     def names(self, path: Sequence[object]) -> bool:
         """Whether a place in a payload is one that was named: its last steps are a path."""

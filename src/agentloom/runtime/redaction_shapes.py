@@ -10,9 +10,10 @@ from agentloom.runtime.redaction_formats import Context, Format, is_open_value
 from agentloom.runtime.redaction_found import NAMED, Found, Known
 from agentloom.runtime.redaction_plan import Near
 
-__all__ = ["Runs", "is_open_url", "seen"]
+__all__ = ["Runs", "is_number", "is_open_url", "seen"]
 
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]*")
+_NUMBER = re.compile(rb"[\"\\]{0,4}\s?:\s?-?[0-9]{6}")
 _DOTTED = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
 _CODE = (b"(", b"[", b".")
 
@@ -52,6 +53,11 @@ def seen(data: bytes, one: Format | Near, start: int) -> Found | None:
     if match is None or is_open_value(match["value"]) or not _telling(data, start, match, near.context):
         return None
     return Found(*match.span("value"), Known(NAMED))
+
+
+def is_number(data: bytes, one: Format | Near, start: int) -> bool:
+    """Whether after a telling name stands a number: in JSON it is a secret, in a program seldom."""
+    return type(one) is Near and _NUMBER.match(data, start + one.length) is not None
 
 
 def is_open_url(value: bytes) -> bool:

@@ -8,8 +8,20 @@ from typing import Any, cast
 
 from agentloom.runtime.redaction_layers import gunzip
 from agentloom.runtime.redaction_look import Stretches
-from agentloom.runtime.redaction_plan import BINARY, CODED, ESCAPED, FOLDED, MARK, WIDE, ZIPPED, Coded, Plan
-from agentloom.runtime.redaction_shapes import Runs, seen
+from agentloom.runtime.redaction_plan import (
+    BINARY,
+    CODED,
+    ESCAPED,
+    FOLDED,
+    MARK,
+    PIECED,
+    SPELT,
+    WIDE,
+    ZIPPED,
+    Coded,
+    Plan,
+)
+from agentloom.runtime.redaction_shapes import Runs, is_number, seen
 
 __all__ = ["Look"]
 
@@ -22,6 +34,8 @@ class Look:
 
     plan: Plan
     stretches: Stretches
+    pieces: tuple[object, ...] = ()
+    """Which lists of pieces are suspect: ``PIECED``, ``SPELT``."""
 
     def any(self, hits: list[tuple[int, int, int]], base: int) -> bool:
         """Whether a hit is more than chance. ``base``: where the text in which they were found begins."""
@@ -32,8 +46,13 @@ class Look:
             start = base + at
             if type(what) is list:
                 for one in cast("list[Any]", what):  # type: ignore[redundant-cast]
-                    if not runs.too_long(one, start) and seen(data, one, start) is not None:
+                    if runs.too_long(one, start):
+                        continue
+                    if seen(data, one, start) is not None or is_number(data, one, start):
                         return True
+            elif what is PIECED or what is SPELT:
+                if what in self.pieces:
+                    return True
             elif what is not MARK and self._coded(what, start, base + stop):
                 return True
         return False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from operator import is_
 from typing import Any, cast
 
 from agentloom.format.canonical import Tree, canonical
@@ -16,27 +18,57 @@ from agentloom.runtime.redaction_found import NAMED, Known
 from agentloom.runtime.redaction_names import is_secret_header, is_secret_name, scheme_of
 from agentloom.runtime.redaction_numbers import Numbers
 from agentloom.runtime.redaction_rules import Rules
+from agentloom.runtime.redaction_texts import values_in
+from agentloom.runtime.redaction_tokens import PIECES, beside
 
 __all__ = ["Trees", "free_key"]
 
 _FORMAT_TAGS = frozenset(("$ref", "$part", "$json", "$text", "$bytes", "$bytearray"))
 _NUMBER_DIGITS = 6
+_INNER = 3  # texts in texts that are taken apart
+_PIECES = re.compile(rf'"(?:{"|".join((*PIECES, "parts", "done"))})"\s*:')
 
 
 class Trees:
     """What is never shared in the trees of one run. What holds no secret is shared, not copied."""
 
-    def __init__(self, finder: Finder, numbers: Numbers, rules: Rules) -> None:
+    def __init__(
+        self, finder: Finder, numbers: Numbers, rules: Rules, joined: Callable[[list[Tree]], list[Tree]]
+    ) -> None:
+        """``joined``: gives values that follow each other without secrets that go on from one in the next."""
         self.rules = rules
+        self.joined = joined
+        self._declared = [f'"{name.decode()}"' for name in rules.field_names]
+        self._inner = 0  # JSON in a text in JSON
         self.path = numbers.path
         self._finder = finder
         self._numbers = numbers
 
     def text(self, text: str) -> str:
         """``text`` with placeholders for its secrets; the very same where there are none."""
+        if '"' in text:
+            text = self._inside(text)
         data = text.encode("utf-8", "surrogatepass")
         changed = self._finder.applied(data, self._numbers.replace)
         return text if changed is data else changed.decode("utf-8", "surrogatepass")
+
+    def _inside(self, text: str) -> str:
+        """A text that is JSON: fields that a user declared secret, and texts in pieces."""
+        wanted = any(name in text for name in self._declared)
+        if (not wanted and _PIECES.search(text) is None) or self._inner == _INNER:
+            return text
+        found = values_in(text)
+        if found is None:
+            return text
+        values, made = found
+        self._inner += 1
+        try:
+            kept = self.joined(values)
+            if wanted:
+                kept = [self.tree(value, None) for value in kept]
+        finally:
+            self._inner -= 1
+        return text if all(map(is_, kept, values)) else made(kept)
 
     def bytes_of(self, data: bytes) -> bytes:
         """The same of bytes."""
@@ -87,6 +119,8 @@ class Trees:
                 changed = {name: fields[name] for name in names[: names.index(key)]}
             if changed is not None:
                 changed[free_key(new_key, changed)] = new
+        if changed is not None:
+            beside(changed, fields)
         if changed is not None and len(changed) == 1 and next(iter(changed))[:1] == "$":
             return cast("dict[str, Any]", {"$map": [[key, value] for key, value in changed.items()]})
         return fields if changed is None else changed
