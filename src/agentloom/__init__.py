@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         uuid,
     )
     from agentloom.api.outputs import TypedAnswer
-    from agentloom.api.recording import RecordedRun, record, replaying
+    from agentloom.api.recording import RecordedBlock, RecordedRun, record, replaying
     from agentloom.api.retries import Retry, retrying
     from agentloom.api.templates import Template, render
     from agentloom.api.trace import Trace, TraceCall, trace_of
@@ -48,6 +48,7 @@ __all__ = [
     "DivergenceError",
     "LoomError",
     "Memory",
+    "RecordedBlock",
     "RecordedRun",
     "Retry",
     "State",
@@ -106,7 +107,7 @@ _HOMES = (
 )
 """The modules that define the names; each lists them in its own ``__all__``."""
 _RECORDING_HOMES = ("agentloom.api.recording",)
-_RECORDING_NAMES = frozenset(("RecordedRun", "record", "replaying"))
+_RECORDING_NAMES = frozenset(("RecordedBlock", "RecordedRun", "record", "replaying"))
 _WORKFLOW_HOMES = ("agentloom.api.templates", "agentloom.api.workflow")
 _WORKFLOW_NAMES = frozenset(("State", "Template", "Workflow", "goto", "render"))
 

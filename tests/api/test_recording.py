@@ -185,9 +185,9 @@ async def test_what_is_wrong_with_the_options_is_said_before_it_runs(store: Memo
         began.append(1)
 
     with pytest.raises(ValueRefused):
-        await record(main(), store=store, seed="x")  # type: ignore[arg-type]
+        await record(main(), store=store, seed="x")  # type: ignore[call-overload]
     with pytest.raises(ValueRefused):
-        await record(main(), store=store, guard="no")  # type: ignore[arg-type]
+        await record(main(), store=store, guard="no")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="name"):
         record(programs.plain_look(1), name=" ", store=store).close()
     assert not began

@@ -69,8 +69,8 @@ class Agent(Generic[P, R]):
 
         ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``); ``guard`` the
         policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is
-        running already, use ``arun``. Under ``AGENTLOOM=replay`` the run is replayed and its trace returned; under ``off``
-        it is kept in memory alone.
+        running already, use ``arun``. Under ``AGENTLOOM=replay`` the run is replayed and its trace returned; under
+        ``off`` it is kept in memory alone.
         """
         with UserFrames():
             self._refuse_inside(current())

@@ -5,23 +5,36 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
+from agentloom.api.recording_block import RecordedBlock
 from agentloom.api.recording_mode import replaying
 from agentloom.api.recording_run import RecordedRun
-from agentloom.api.recording_target import target_of_coroutine
+from agentloom.api.recording_target import target_of_block, target_of_coroutine
 from agentloom.format.words import kind_of
 from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.names import name_of
 from agentloom.runtime.recorder import RunOptions
 from agentloom.store import Store, open_store
 
-__all__ = ["RecordedRun", "record", "replaying"]
+__all__ = ["RecordedBlock", "RecordedRun", "record", "replaying"]
 
 R = TypeVar("R")
 StoreLike = Store | str | os.PathLike[str] | None
 
 
+@overload
+def record(
+    what: str,
+    /,
+    *,
+    tags: Mapping[str, str] | None = None,
+    conversation: str | None = None,
+    store: StoreLike = None,
+    guard: GuardPolicy | None = None,
+    seed: int | None = None,
+) -> RecordedBlock: ...
+@overload
 def record(
     what: Coroutine[Any, Any, R],
     /,
@@ -32,19 +45,46 @@ def record(
     store: StoreLike = None,
     guard: GuardPolicy | None = None,
     seed: int | None = None,
-) -> RecordedRun[R]:
-    """Make a coroutine a run. The result is the coroutine's own, its exceptions are raised as they are."""
+) -> RecordedRun[R]: ...
+def record(
+    what: object,
+    /,
+    *,
+    name: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    conversation: str | None = None,
+    store: StoreLike = None,
+    guard: GuardPolicy | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Make a coroutine a run (to be awaited), or a block of code (``with record("name"):``).
+
+    The coroutine runs on the deterministic loop; its result is its own, its exceptions are raised as they are. The
+    block runs where it stands.
+    """
     options = RunOptions(seed, tags or {}, conversation, guard)
-    if isinstance(cast("object", what), Coroutine):
-        try:
-            chosen = store if store is None or isinstance(store, Store) else open_store(store)
-            target = target_of_coroutine(what, None if name is None else name_of("a run", name))
-        except BaseException:
-            if (
-                getattr(what, "cr_frame", None) is not None
-                and inspect.getcoroutinestate(what) == inspect.CORO_CREATED
-            ):
-                what.close()  # one that never began says so, which would hide the error
-            raise
-        return RecordedRun(what, target, options, chosen)
+    if isinstance(what, str):
+        if name is not None:
+            raise TypeError("record() was given two names for a block")
+        target = target_of_block(name_of("a run", what))
+        return RecordedBlock(target, options, _opened(store))
+    if isinstance(what, Coroutine):
+        return _coroutine(cast("Coroutine[Any, Any, object]", what), name, options, store)
     raise TypeError(f"record() takes a coroutine, or a name for a block, not {kind_of(what)}")
+
+
+def _coroutine(
+    coroutine: Coroutine[Any, Any, R], name: str | None, options: RunOptions, store: StoreLike
+) -> RecordedRun[R]:
+    try:
+        target = target_of_coroutine(coroutine, None if name is None else name_of("a run", name))
+        return RecordedRun(coroutine, target, options, _opened(store))
+    except BaseException:
+        began = getattr(coroutine, "cr_frame", None) is None
+        if not began and inspect.getcoroutinestate(cast(Any, coroutine)) == inspect.CORO_CREATED:
+            coroutine.close()  # one that never began says so, which would hide the error
+        raise
+
+
+def _opened(store: StoreLike) -> Store | None:
+    return store if store is None or isinstance(store, Store) else open_store(store)

@@ -155,6 +155,9 @@ class RecordedRun(Coroutine[Any, Any, R]):
     async def _inside(self, scope: Scope) -> R:
         """In a run of somebody else: a part of it, with paths of its own."""
         self._state = f"is part of run {scope.session.run_id}"
+        session = scope.session
+        if session.stock is not None and session.loop is None:
+            return await session.stock.segment(scope.started(self._target.name), self._coroutine)
         with entered(scope.started(self._target.name)):
             return await self._coroutine
 

@@ -32,13 +32,13 @@ __all__ = [
     "of_call",
     "plain",
     "plain_function",
-    "target_of_call",
+    "target_of_block",
     "target_of_coroutine",
 ]
 
-KINDS = frozenset(("function", "call"))
-"""What the entry point of a trace is called whose output is kept as plain data: a function with its arguments, or a
-call that only its program can make again."""
+KINDS = frozenset(("function", "call", "block"))
+"""What the entry point of a trace is called whose output is kept as plain data: a function with its arguments, a call
+that only its program can make again, a block of code."""
 
 GUARD: GuardPolicy = "virtual"
 """The policy of runs of code that was not written for agentloom."""
@@ -58,6 +58,7 @@ class Target:
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     wrapped: int = 0
     missing: str | None = None
+    block: bool = False
 
     def agent(self, main: Callable[..., Any], guard: str | None = None) -> AgentFunction:
         """What is run under a session: ``main``, in the place of the function."""
@@ -77,7 +78,7 @@ class Target:
             if self.wrapped:
                 entry["wrapped"] = self.wrapped
         else:
-            entry["kind"] = "call"
+            entry["kind"] = "block" if self.block else "call"
             entry["missing"] = self.missing
         return code
 
@@ -175,9 +176,9 @@ def target_of_coroutine(coroutine: Coroutine[Any, Any, Any], name: str | None) -
     return Target(chosen, module, called, described.file, function, args, kwargs, wrapped)
 
 
-def target_of_call(called: str, name: str, why: str) -> Target:
-    """Describe something that is not found again by name, called by the user's code that runs now."""
-    return _elsewhere(name, called, why)
+def target_of_block(name: str) -> Target:
+    """Describe a block of the user's code that runs now."""
+    return replace(_elsewhere(name, name, "it is a block of code"), block=True)
 
 
 def _of_code(name: str, called: str, module: str, code: CodeType, why: str) -> Target:

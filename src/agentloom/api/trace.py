@@ -248,17 +248,26 @@ class Trace:
         """
         from agentloom.replay.replayer import replay
 
-        report = replay(self.journal, self._agent_to_replay(agent, call))
+        if call is not None and self._entry().get("kind") == "block":
+            from agentloom.api.recording_block import replay_block
+
+            report = replay_block(self, call)
+        else:
+            report = replay(self.journal, self._agent_to_replay(agent, call))
         if check and report.verdict == "diverged":
             raise DivergenceError(report)
         return report
 
+    def _entry(self) -> dict[str, Any]:
+        """Where the run begins: what the program is, and what of it."""
+        code = self._payload(self.journal.entries[0], "code")
+        entry = cast("dict[str, Any]", code).get("entry") if isinstance(code, dict) else None
+        return cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+
     def _agent_to_replay(self, agent: object, call: Callable[[], object] | None) -> AgentFunction:
         if agent is not None and call is not None:
             raise TargetError("replay() was given agent= and call=", hint="give one of them")
-        code = self._payload(self.journal.entries[0], "code")
-        entry = cast("dict[str, Any]", code).get("entry") if isinstance(code, dict) else None
-        entry = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        entry = self._entry()
         if call is None and agent is None and self._agent is not None:
             return self._agent
         from agentloom.api.recording_target import as_recorded, found_again, of_call
@@ -270,7 +279,7 @@ class Trace:
         found = found_again(entry, sys.modules.get(str(entry.get("module"))))
         if found is not None:
             return found
-        if entry.get("kind") == "call":
+        if entry.get("kind") in ("call", "block"):
             raise TargetError(
                 f"trace {self.run_id} does not say how {self.name} was called: {entry.get('missing')}",
                 hint="trace.replay(call=lambda: ...) with that call, or the same program under AGENTLOOM=replay",

@@ -30,6 +30,8 @@ __all__ = [
     "call_child_async",
     "execute",
     "execute_blocking",
+    "finish_raised",
+    "finish_returned",
     "refuse_awaited",
 ]
 
@@ -98,9 +100,9 @@ async def execute(
             driver = AsyncDriver(session)
             value = await driver.run(main)
         except BaseException as error:
-            _finish_raised(session, error)
+            finish_raised(session, error)
             raise
-        output = _finish_returned(session, value)
+        output = finish_returned(session, value)
     if driver.cancelled:
         raise asyncio.CancelledError  # it came when the agent had returned; whoever asked for it must see it
     return output
@@ -118,9 +120,9 @@ def execute_blocking(
             else:
                 value = run_sync(session, lambda: agent.function(*args, **kwargs))
         except BaseException as error:
-            _finish_raised(session, error)
+            finish_raised(session, error)
             raise
-        return _finish_returned(session, value)
+        return finish_returned(session, value)
 
 
 def _coroutine(
@@ -129,7 +131,7 @@ def _coroutine(
     return cast("Coroutine[Any, Any, object]", agent.function(*args, **kwargs))
 
 
-def _finish_returned(session: Session, value: object) -> object:
+def finish_returned(session: Session, value: object) -> object:
     """Write how an agent that returned ended. A result that cannot be kept is a failure of the run, said in it."""
     try:
         return session.engine.finish("completed", value)
@@ -138,7 +140,7 @@ def _finish_returned(session: Session, value: object) -> object:
         raise
 
 
-def _finish_raised(session: Session, error: BaseException) -> None:
+def finish_raised(session: Session, error: BaseException) -> None:
     """Write how an agent that raised ended. A kept verdict goes first, whatever the agent raised afterwards."""
     session.engine.judge()
     if isinstance(error, ControlFlow):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from asyncio import events
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -26,7 +27,7 @@ _SITES = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packag
 _EDGES = {
     (os.path.join(_PACKAGE, "runtime", file), function)
     for file, function in (("loop.py", "pump"), ("driver_sync.py", "run_sync"))
-}
+} | {(events.__file__, events.Handle._run.__code__.co_name)}  # a task of a stock loop
 
 
 # Some steps of Python tell audit hooks, of which a process that has replayed has one: reading ``frame.f_code`` and

@@ -1,0 +1,234 @@
+"""``with record("name"):`` one run of the code in the block, where it is: on a stock loop, or in sync code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self, cast
+
+from agentloom.api.recording_mode import mode, replaying, trace_to_replay
+from agentloom.api.recording_target import Target, plain, target_of_block
+from agentloom.api.trace import RunNote, Trace
+from agentloom.errors import ControlFlow, Diverged, DivergenceError, NotSupported, TargetError
+from agentloom.replay.cause import CodeFacts
+from agentloom.replay.recording import Recording as Recorded
+from agentloom.replay.refusal import Refusing
+from agentloom.replay.replayer import conclude, current_facts, session_for, watch_over
+from agentloom.replay.report import Report
+from agentloom.replay.source import ReplaySource
+from agentloom.replay.stock import ReplayInPlace
+from agentloom.runtime.agents import finish_raised, finish_returned
+from agentloom.runtime.guard_effects import tell_unrecorded
+from agentloom.runtime.interrupts import held_back
+from agentloom.runtime.live import LiveSource
+from agentloom.runtime.loading import refuse_while_loading
+from agentloom.runtime.recorder import Recording, RunOptions, begin
+from agentloom.runtime.scope import Scope, current, entered
+from agentloom.runtime.session import Session
+from agentloom.runtime.stock import LiveInPlace, StockCalls
+from agentloom.store import Store, open_store
+
+__all__ = ["RecordedBlock", "replay_block"]
+
+
+class RecordedBlock:
+    """A block of code as a run; ``with`` and ``async with`` do the same. ``output`` may be set in it.
+
+    Host calls are made where they stand, on whatever loop or thread runs there. Used once.
+    """
+
+    def __init__(self, target: Target, options: RunOptions, store: Store | None) -> None:
+        self._target = target
+        self._options = options
+        self._store = store
+        self._stack = contextlib.ExitStack()
+        self._session: Session | None = None
+        self._recording: Recording | None = None
+        self._source: ReplaySource | None = None
+        self._facts: CodeFacts | None = None
+        self._run: str | None = None
+        self._where: Store | None = None
+        self._state = "has not ended"
+        self._entered = False
+        self.output: Any = None
+        self.report: Report | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        """The id of the run, in the block already; None where nothing is recorded."""
+        return self._run
+
+    @property
+    def trace(self) -> Trace:
+        """The record. ``TargetError`` in the block, and where there is none (``AGENTLOOM=off``)."""
+        if self._run is None or self._where is None or self._state:
+            raise TargetError(
+                f"there is no trace of {self._target.name}: it {self._state}",
+                hint="leave the block first" if "ended" in self._state else None,
+            )
+        return Trace.of_run(self._run, self._where, None)
+
+    def __repr__(self) -> str:
+        return f"<recorded block {self._target.name}{f', run {self._run}' if self._run else ''}>"
+
+    # -- the block ---------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        if self._entered:
+            raise NotSupported(
+                f'record("{self._target.name}") is a block that was entered before',
+                hint="call record() again",
+            )
+        self._entered = True
+        scope = current()
+        if scope is not None:
+            self._state = f"is part of run {scope.session.run_id}"
+            self._enter(scope.started(self._target.name))
+            return self
+        refuse_while_loading(self._target.name)
+        chosen = mode()
+        if chosen == "off":
+            self._state = "was not recorded (AGENTLOOM=off)"
+        elif chosen == "replay":
+            self._begin_replay()
+        else:
+            self._begin_recording()
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        session = self._session
+        self._session = None
+        try:
+            if session is None:
+                return
+            if self._source is not None:
+                self._end_replay(session, self._source, error)
+            else:
+                self._end_recording(session, cast(Recording, self._recording), error)
+        finally:
+            self._stack.close()
+
+    def _enter(self, scope: Scope) -> None:
+        block = entered(scope)
+        block.__enter__()
+
+        def leave() -> None:
+            # Left in another context than it was entered in (a fixture, a generator): that one is gone.
+            with contextlib.suppress(ValueError):
+                block.__exit__(None, None, None)
+
+        self._stack.callback(leave)
+
+    # -- recording ---------------------------------------------------------------------------------------------------
+
+    def _begin_recording(self) -> None:
+        agent = self._target.agent(_not_called, self._options.guard)
+        store = self._where = self._store if self._store is not None else open_store()
+        self._stack.enter_context(held_back())
+        recording = self._recording = begin(
+            agent, (), {}, store=store, options=self._options, outer=_loop(), code=self._target.code(agent)
+        )
+        session = self._session = recording.session
+        self._run = recording.run_id
+        session.stock = StockCalls(LiveInPlace(cast(LiveSource, session.source)))
+        self._enter(session.root)
+
+    def _end_recording(self, session: Session, recording: Recording, error: BaseException | None) -> None:
+        try:
+            if error is None:
+                finish_returned(session, plain(self.output))
+            else:
+                error.add_note(RunNote.of(recording.run_id, recording.store, None))
+                finish_raised(session, _ended_by(error))
+        finally:
+            self._state = ""
+            session.source.close()
+            tell_unrecorded(session.engine.unrecorded)
+            recording.close()
+
+    # -- replay ------------------------------------------------------------------------------------------------------
+
+    def _begin_replay(self) -> None:
+        trace = trace_to_replay(self._target.name, self._options.tags, self._store)
+        recording = Recorded.from_journal(trace.journal)
+        recording.replayable()
+        agent = self._target.agent(_not_called)
+        self._facts = current_facts(agent, recording)
+        source = self._source = ReplaySource(recording)
+        session = self._session = session_for(recording, source, agent.root)
+        session.stock = StockCalls(ReplayInPlace(source))
+        watch_over(session, Refusing(source))
+        self._enter(session.root)
+
+    def _end_replay(self, session: Session, source: ReplaySource, error: BaseException | None) -> None:
+        try:
+            if error is None:
+                finish_returned(session, plain(self.output))
+            else:
+                finish_raised(session, _ended_by(error))
+        except ControlFlow:
+            pass  # the verdict is with the source
+        finally:
+            session.source.close()
+            session.release()
+        if source.unusable is not None:
+            raise source.unusable
+        if source.finding is None and not source.complete:
+            return  # an error that no verdict explains is on its way
+        self.report = conclude(source, cast(CodeFacts, self._facts))
+        if self.report.verdict == "diverged":
+            raise DivergenceError(self.report) from None
+
+
+def replay_block(trace: Trace, call: Callable[[], object]) -> Report:
+    """Replay the trace of a block with what ``call`` does, and awaits. ``NotSupported`` where it has to be awaited and
+    a loop is running already."""
+    block = RecordedBlock(target_of_block(trace.name), RunOptions(), None)
+    with replaying(trace), contextlib.suppress(DivergenceError):
+        if inspect.iscoroutinefunction(call):
+            if _loop() is not None:
+                raise NotSupported(
+                    "the block is to be awaited, and an event loop is running here",
+                    hint="with agentloom.replaying(trace): await it there",
+                )
+            asyncio.run(_in_block(block, call))
+        else:
+            with block:
+                block.output = call()
+    if block.report is None:
+        raise Diverged("the replay stopped before the block ended")
+    return block.report
+
+
+async def _in_block(block: RecordedBlock, call: Callable[[], Awaitable[object]]) -> None:
+    async with block:
+        block.output = await call()
+
+
+def _not_called(*_: object, **__: object) -> None:
+    raise RuntimeError("a block is run where it stands")
+
+
+def _loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _ended_by(error: BaseException) -> BaseException:
+    """What the run ended with: a generator that is closed in the block was cancelled."""
+    return asyncio.CancelledError() if isinstance(error, GeneratorExit) else error

@@ -1,0 +1,310 @@
+"""Host calls of a run without a loop of its own: on a stock event loop, in sync code, from any thread.
+
+A call is performed where it is made, in real time, and delivered when it is there. As long as one waits at a time, the
+order of everything follows from the code. Where two wait at the same time, what comes first is a matter of timing, and
+nothing here can hold it for a replay: the trace gets a gap (``stock-loop``), once, and the log says what to change.
+Coroutines that are recorded in such a run get the deterministic loop (``segment``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from functools import partial
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from agentloom.errors import ControlFlow
+from agentloom.runtime.calls import Arrival, Call, CallSpec
+from agentloom.runtime.driver_async import AsyncDriver
+from agentloom.runtime.engine import Delivery
+from agentloom.runtime.live import LiveSource
+from agentloom.runtime.scope import Scope, entered, outside
+
+__all__ = ["GAP", "InPlace", "LiveInPlace", "StockCalls"]
+
+T = TypeVar("T")
+GAP = "stock-loop"
+"""The code of a gap after which the order of a run was a matter of timing."""
+
+_log = logging.getLogger("agentloom.recording")
+_NEXT = "await agentloom.record(...) around them, or an @agent: their order is recorded there"
+
+
+class InPlace(Protocol):
+    """Who answers calls where they are made: the world, or a trace."""
+
+    async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
+        """Perform (or look up) a call. A cancellation of the waiting task is raised."""
+        ...
+
+    def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
+        """Begin a stream."""
+        ...
+
+    async def next(self, call: Call) -> Arrival:
+        """The next chunk, or the end."""
+        ...
+
+    def leave(self, call: Call) -> None:
+        """Nobody reads the stream any more."""
+        ...
+
+    async def segment(self, driver: AsyncDriver, main: Coroutine[Any, Any, T]) -> T:
+        """Run ``main`` on the driver's loop."""
+        ...
+
+
+class LiveInPlace:
+    """Performs calls on the loop that runs, each in a task of its own outside of the run."""
+
+    def __init__(self, source: LiveSource) -> None:
+        self._source = source
+        self._reading: dict[str, tuple[int, asyncio.Task[None], asyncio.Queue[Arrival]]] = {}
+
+    async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
+        began = self._source.now()
+        work = asyncio.get_running_loop().create_task(_all_of(perform), context=outside())
+        try:
+            value = await work
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if not work.done() or not work.cancelled() or (task is not None and task.cancelling()):
+                work.cancel()
+                raise
+            arrival = Arrival("outcome", call, "error", error=error)  # the work itself was cancelled
+        except BaseException as error:  # noqa: BLE001 - whatever it is: recorded, and raised in the agent
+            arrival = Arrival("outcome", call, "error", error=error)
+        else:
+            arrival = Arrival("outcome", call, value=value)
+        return self._stamped(arrival, began)
+
+    def _stamped(self, arrival: Arrival, began: int) -> Arrival:
+        arrival.vt = self._source.now()
+        if arrival.kind == "chunk":
+            arrival.offset = arrival.vt - began
+        else:
+            arrival.dur = arrival.vt - began
+        return arrival
+
+    def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
+        began, queue = self._source.now(), asyncio.Queue[Arrival]()
+        reader = asyncio.get_running_loop().create_task(
+            self._read(call, began, perform, queue), context=outside()
+        )
+        self._reading[call.id] = began, reader, queue
+
+    async def _read(
+        self,
+        call: Call,
+        began: int,
+        perform: Callable[[], AsyncIterator[object]],
+        queue: asyncio.Queue[Arrival],
+    ) -> None:
+        """One task reads the whole stream: what is entered in it (timeouts, cancel scopes) is left by the same one."""
+        iterator = perform()
+        try:
+            async for value in iterator:
+                queue.put_nowait(self._stamped(Arrival("chunk", call, value=value), began))
+        except BaseException as error:  # recorded as the stream's end and raised again in the agent
+            if call.ended:
+                raise
+            queue.put_nowait(self._stamped(Arrival("outcome", call, "error", error=error), began))
+        else:
+            queue.put_nowait(self._stamped(Arrival("outcome", call), began))
+        finally:
+            close = getattr(iterator, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def next(self, call: Call) -> Arrival:
+        _, _, queue = self._reading[call.id]
+        arrival = await queue.get()
+        arrival.vt = self._source.now()  # it is delivered now, however long it lay there
+        if arrival.kind == "outcome":
+            del self._reading[call.id]
+        return arrival
+
+    def leave(self, call: Call) -> None:
+        found = self._reading.pop(call.id, None)
+        if found is not None:
+            found[1].cancel()
+
+    async def segment(self, driver: AsyncDriver, main: Coroutine[Any, Any, T]) -> T:
+        self._source.host(asyncio.get_running_loop())
+        return await driver.run(main)
+
+
+async def _all_of(perform: Callable[[], Awaitable[object]]) -> object:
+    return await perform()
+
+
+class StockCalls:
+    """Makes the host calls of one run in place, for whichever task or thread asks."""
+
+    def __init__(self, in_place: InPlace) -> None:
+        self._in_place = in_place
+        self._lock = threading.RLock()
+        self._waits = 0
+        self._segment = False
+        self._marked = False
+
+    # -- one at a time -------------------------------------------------------------------------------------------
+
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """A block in which no other thread moves the run."""
+        return _Locked(self._lock)
+
+    @contextlib.contextmanager
+    def waiting(self, scope: Scope) -> Generator[None]:
+        """A block that waits for a call. Two at a time are marked."""
+        with self._lock:
+            self._waits += 1
+            if self._waits > 1:
+                self._mark(scope, "calls of different tasks waited at the same time")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waits -= 1
+
+    def _mark(self, scope: Scope, what: str) -> None:
+        session = scope.session
+        if self._marked or session.over or session.engine.failure is not None:
+            return
+        self._marked = True
+        where = session.engine.places.caller()
+        where = scope.src if where == "?" else where
+        session.engine.mark("gap", {"what": what, "where": where, "next": _NEXT}, why=GAP)
+        _log.warning(
+            "run %s of %s is not replayable past %s: %s on a stock event loop. To change it: %s",
+            session.run_id, session.agent, where, what, _NEXT,
+        )  # fmt: skip
+
+    def _fail(self, scope: Scope, failure: ControlFlow) -> NoReturn:
+        scope.session.engine.fail(failure)
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def call(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], object]) -> object:
+        """Make a call whose caller blocks. Raises what the call raised."""
+        session = scope.session
+        with self._lock:
+            call = session.engine.begin(spec, scope, waits=True)
+        with self.waiting(scope):
+            try:
+                arrival = session.source.inline(call, partial(perform, call))
+            except ControlFlow as failure:
+                self._fail(scope, failure)
+        with self._lock:
+            return session.engine.deliver(arrival).unwrap()
+
+    async def call_async(
+        self, spec: CallSpec, scope: Scope, perform: Callable[[Call], Awaitable[object]]
+    ) -> object:
+        """Make an awaited call. Raises what the call raised; a cancelled one is written down as such."""
+        engine = scope.session.engine
+        with self._lock:
+            call = engine.begin(spec, scope)
+        with self.waiting(scope):
+            try:
+                arrival = await self._in_place.awaited(call, partial(perform, call))
+            except ControlFlow as failure:
+                self._fail(scope, failure)
+            except asyncio.CancelledError:
+                self._cancelled(call, scope)
+                raise
+        with self._lock:
+            return engine.deliver(arrival).unwrap()
+
+    def _cancelled(self, call: Call, scope: Scope) -> None:
+        with self._lock:
+            if not scope.session.over:
+                self._mark(scope, "a call was cancelled")
+                scope.session.engine.end_by_agent(call, "cancelled")
+
+    # -- streams -------------------------------------------------------------------------------------------------
+
+    def open(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], AsyncIterator[object]]) -> Call:
+        """Begin an awaited stream."""
+        with self._lock:
+            call = scope.session.engine.begin(spec, scope)
+        try:
+            self._in_place.open(call, partial(perform, call))
+        except ControlFlow as failure:
+            self._fail(scope, failure)
+        return call
+
+    async def next(self, call: Call, scope: Scope) -> Delivery:
+        """The next chunk or the end; raises the error that the stream ended with."""
+        with self.waiting(scope):
+            try:
+                arrival = await self._in_place.next(call)
+            except ControlFlow as failure:
+                self._fail(scope, failure)
+            except asyncio.CancelledError:
+                self._cancelled(call, scope)
+                self._in_place.leave(call)
+                raise
+        with self._lock:
+            delivery = scope.session.engine.deliver(arrival)
+        if delivery.error is not None:
+            raise delivery.error
+        return delivery
+
+    def leave(self, call: Call, scope: Scope) -> None:
+        """The reader leaves the stream where it is."""
+        with self._lock:
+            scope.session.engine.end_by_agent(call, "closed")
+        self._in_place.leave(call)
+
+    # -- the deterministic loop ----------------------------------------------------------------------------------
+
+    async def segment(self, scope: Scope, main: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on an inner loop, as a part of this run. A second one at the same time runs on the stock loop
+        like everything else there, and is marked."""
+        if self._segment:
+            with self._lock:
+                self._mark(scope, "two recorded coroutines ran at the same time")
+            with entered(scope):
+                return await main
+        self._segment = True
+        try:
+            with self.waiting(scope):
+                return await self._in_place.segment(_Segment(scope), main)
+        finally:
+            self._segment = False
+
+
+class _Segment(AsyncDriver):
+    """Drives an inner loop in a run that has none: it is the run's only while it is pumped."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope.session, scope=scope)
+        scope.session.loop = None
+
+    def advance(self, done: Callable[[], bool]) -> bool:
+        session = self.session
+        session.loop = self.loop
+        try:
+            return super().advance(done)
+        finally:
+            session.loop = None
+            session.engine.give_back()
+
+
+class _Locked:
+    """A lock as a block that gives nothing."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: threading.RLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()

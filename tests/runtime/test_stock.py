@@ -1,0 +1,131 @@
+"""What performs the calls of a run without a loop of its own: context, order, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agentloom import record
+from agentloom.runtime.boundary import call_async, open_async
+from agentloom.runtime.calls import CallSpec
+from agentloom.runtime.scope import current
+from agentloom.store import MemoryStore
+
+marked: contextvars.ContextVar[str] = contextvars.ContextVar("marked", default="")
+
+
+def spec(name: str = "x", *, stream: bool = False) -> CallSpec:
+    return CallSpec("http", name, {}, stream=stream)
+
+
+def run(work: Any) -> Any:
+    async def main() -> Any:
+        async with record("stock", store=MemoryStore()) as block:
+            block.output = await work()
+        return block.trace
+
+    return asyncio.run(main())
+
+
+def test_work_is_done_outside_of_the_run_with_its_context() -> None:
+    async def perform(_: object) -> object:
+        await asyncio.sleep(0)
+        return [current() is None, marked.get()]
+
+    async def work() -> object:
+        marked.set("here")
+        return await call_async(spec(), perform)
+
+    assert run(work).output == [True, "here"]
+
+
+def test_work_that_is_cancelled_by_itself_is_an_error_of_the_call() -> None:
+    async def perform(_: object) -> object:
+        raise asyncio.CancelledError("by itself")
+
+    async def work() -> object:
+        with pytest.raises(asyncio.CancelledError):
+            await call_async(spec(), perform)
+        return "went on"
+
+    trace = run(work)
+    assert trace.output == "went on"
+    assert trace.calls[0].status == "error"
+
+
+def test_one_task_reads_a_stream_from_its_beginning_to_its_end() -> None:
+    seen: list[Any] = []
+
+    async def perform(_: object) -> AsyncIterator[object]:
+        seen.append(asyncio.current_task())
+        async with asyncio.timeout(30):  # has to be left by the task that entered it
+            for number in range(3):
+                yield number
+                await asyncio.sleep(0)
+        seen.append(asyncio.current_task())
+
+    async def work() -> object:
+        return [value async for value in open_async(spec(stream=True), perform)]
+
+    assert run(work).output == [0, 1, 2]
+    assert seen[0] is seen[1]
+
+
+def test_a_stream_that_is_left_is_closed() -> None:
+    closed = asyncio.Event()
+
+    async def perform(_: object) -> AsyncIterator[object]:
+        try:
+            yield 1
+            await asyncio.sleep(30)
+        finally:
+            closed.set()
+
+    async def work() -> object:
+        stream = open_async(spec(stream=True), perform)
+        async with stream:
+            value = await anext(stream)
+        await closed.wait()
+        return value
+
+    trace = run(work)
+    assert trace.output == 1
+    assert trace.calls[0].status == "closed"
+
+
+def test_an_error_of_a_stream_comes_after_its_chunks() -> None:
+    async def perform(_: object) -> AsyncIterator[object]:
+        yield 1
+        raise ValueError("torn")
+
+    async def work() -> object:
+        got: list[object] = []
+        with pytest.raises(ValueError, match="torn"):  # noqa: PT012
+            async for value in open_async(spec(stream=True), perform):
+                got.append(value)  # noqa: PERF401 - what came before the error counts
+        return got
+
+    assert run(work).output == [1]
+
+
+def test_reading_and_calling_in_one_task_is_no_overlap() -> None:
+    async def perform(_: object) -> AsyncIterator[object]:
+        yield 1
+        yield 2
+
+    async def one(_: object) -> object:
+        return 3
+
+    async def work() -> object:
+        got: list[object] = []
+        async for value in open_async(spec(stream=True), perform):
+            got += [value, await call_async(spec(), one)]
+        return got
+
+    trace = run(work)
+    assert trace.output == [1, 3, 2, 3]
+    assert not [entry for entry in trace.journal.entries if entry["kind"] == "gap"]
