@@ -10,7 +10,8 @@ import pytest
 import zstandard
 
 from agentloom import agent, tool
-from agentloom.cli.scan_files import files_of, scan_path
+from agentloom.cli.scan_containers import files_of
+from agentloom.cli.scan_files import scan_path
 from agentloom.runtime.redaction import Redactor
 from agentloom.store import LocalStore, write_file
 from tests.secrets.agent_places import places
@@ -82,3 +83,32 @@ def test_any_other_file_is_searched_in_pieces(key: str, tmp_path: Path) -> None:
     assert [one.offset for one in scan_path(str(tmp_path / "log.zst"))] == offsets
     (tmp_path / "empty").write_bytes(b"")
     assert list(scan_path(str(tmp_path / "empty"))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"blob":"x","form":"bytes","data":5,"KEY":1}',
+        b'{"blob":"x","form":"json","data":{"$list":"KEY"}}',
+        b'{"blob":"x","form":"json","data":{"$obj":["KEY"]}}',
+        b'{"blob":"x","form":"json","data":{"$map":["KEY"]}}',
+        b'{"blob":"x","form":"json","data":{"$bytes":"KEY"}}',
+        b'{"blob":"x","form":"json","data":{"$error":"KEY"}}',
+        b'{"blob":"x","form":"json","data":{"$text":["KEY"]}}',
+        b'{"blob":"x","form":"json","data":' + b"[" * 900 + b'"KEY"' + b"]" * 900 + b"}",
+        b'{"blob":["KEY"]}',
+        b'{"blob":"KEY',
+        b'["KEY"]',
+        b'"KEY"',
+        b'{"seq":1,"kind":"note","KEY":1}',
+        b'{"seq":1,"kind":"request","call":{"x":"KEY"},"name":["KEY"]}',
+        b'{"seq":1,"kind":"chunks","call":"c","val":{"x":"KEY"}}',
+        b"KEY",
+    ],
+)
+def test_lines_that_are_no_lines_of_a_trace_are_searched_too(line: bytes, key: str, tmp_path: Path) -> None:
+    file = tmp_path / "odd.loom"
+    file.write_bytes(b'{"seq":0,"kind":"start"}\n' + line.replace(b"KEY", key.encode()) + b"\n")
+    found = list(scan_path(str(file)))
+    assert [one.kind for one in found][:1] == ["OpenAI-style key"]
+    assert key not in str(found)

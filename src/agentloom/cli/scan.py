@@ -1,9 +1,11 @@
-"""``agentloom scan``: secrets in the store or in a file: where they are and what they are, never the secrets."""
+"""``agentloom scan``: secrets in the store or in files: where they are and what they are, never the secrets."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -21,47 +23,82 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _SHOWN = 20
+_MUCH = 32 << 20  # bytes from which on it takes a while
 
 
-@click.command(short_help="Find secrets in the store, or in a file.")
-@click.argument("run", type=RUN, required=False)
-@click.option("--all", "everything", is_flag=True, help="Every file of the store (the default without RUN).")
+@click.command(short_help="Find secrets in the store, or in files.")
+@click.argument("what", type=RUN, metavar="[WHAT]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every file of the store (the default without WHAT).")
 @common
-def command(settings: Settings, run: str | None, *, everything: bool) -> int:
-    """Look for secrets in RUN (a run or any file), or in every file of the store.
+def command(settings: Settings, what: tuple[str, ...], *, everything: bool) -> int:
+    """Look for secrets in WHAT (runs, files, folders), or in every file of the store.
 
     Found are known key formats, values of variables that hold credentials, passwords in addresses, and values of fields
     whose names say that they are secret; in JSON, base64, gzip, percent encoding and hexadecimal too. What was found is
-    told by its place, and is never shown. Nothing leaves the machine. Exit code 1 when something was found.
+    told by its place, and is never shown. Nothing leaves the machine. Exit code 1 when something was found, or when
+    something could not be read.
     """
     from agentloom.cli.scan_files import scan_path
 
-    if run is not None and everything:
-        raise click.UsageError("give RUN, or --all")
+    if what and everything:
+        raise click.UsageError("give WHAT, or --all")
+    paths = _paths(settings, what)
     found: list[Finding] = []
-    count = 0
-    for path in _paths(settings, run):
-        count += 1
-        found += scan_path(path)
+    unread: list[dict[str, str]] = []
     screen = settings.screen()
+    with _progress(paths, hidden=screen.json or settings.quiet) as bar:
+        for path in bar:
+            try:
+                found += scan_path(path)
+            except (OSError, NotSupported) as error:
+                unread.append({"file": path, "reason": getattr(error, "strerror", None) or str(error)})
+    failed = bool(found or unread)
     if screen.json:
-        screen.data({"files": count, "found": [one.facts() for one in found], "exit": int(bool(found))})
+        facts = [one.facts() for one in found]
+        screen.data({"files": len(paths), "found": facts, "unread": unread, "exit": int(failed)})
     else:
-        screen.lines(_lines(found, count, everything=settings.verbosity > 0))
-    return Exit.ERROR if found else Exit.OK
+        screen.lines(_lines(found, len(paths), everything=settings.verbosity > 0))
+        for one in unread:
+            screen.problem(f"{one['file']} could not be searched: {one['reason']}", None)
+    return Exit.ERROR if failed else Exit.OK
 
 
-def _paths(settings: Settings, run: str | None) -> list[str]:
-    from agentloom.cli.scan_files import files_of
+def _paths(settings: Settings, what: tuple[str, ...]) -> list[str]:
+    from agentloom.cli.scan_containers import files_of
 
-    if run is not None and looks_like_a_file(run):
-        if not os.path.isfile(run):
-            raise RunNotFound(f"there is no file {run}", hint="check the path", path=run)
-        return [run]
-    store = settings.open_store()
-    if not isinstance(store, LocalStore):
-        raise NotSupported("only a store in a folder can be scanned", hint="agentloom scan FILE")
-    return [store.path(store.resolve(run))] if run is not None else list(files_of(store.root))
+    found: dict[str, None] = {}
+    named: list[str] = []
+    for one in what:
+        if os.path.isdir(one):
+            found.update(dict.fromkeys(files_of(one)))
+        elif not looks_like_a_file(one):
+            named.append(one)
+        elif os.path.isfile(one):
+            found[one] = None
+        else:
+            raise RunNotFound(f"there is no file {one}", hint="check the path", path=one)
+    if named or not what:
+        store = settings.open_store()
+        if not isinstance(store, LocalStore):
+            raise NotSupported("only a store in a folder can be scanned", hint="agentloom scan FILE")
+        found.update(
+            dict.fromkeys([store.path(store.resolve(run)) for run in named] if what else files_of(store.root))
+        )
+    return list(found)
+
+
+def _progress(paths: list[str], *, hidden: bool) -> AbstractContextManager[Iterable[str]]:
+    """The paths, with a bar on stderr where that is a terminal and there is more than a moment's work."""
+    if hidden or not sys.stderr.isatty() or sum(map(_size, paths)) < _MUCH:
+        return nullcontext(paths)
+    return click.progressbar(paths, label="scanning", file=sys.stderr)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:  # said when it is read
+        return 0
 
 
 def _lines(found: list[Finding], count: int, *, everything: bool) -> Iterator[list[Span]]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import base64
 import itertools
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import orjson
-import zstandard
 
+from agentloom.cli.scan_containers import members_of
 from agentloom.format.limits import LINE_BYTES
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_found import Known
@@ -24,11 +23,12 @@ from agentloom.runtime.redaction_streams import Joined
 
 __all__ = ["Finding", "scan_path"]
 
-_PIECE = 1 << 20
+_FIELDS = frozenset("seq prev at kind call name src agent entry key req val err type profile".split())
 _EDGE = 8192  # bytes of two pieces that are looked at together
 _TRACE = b'{"seq":'
-_ZSTD = b"\x28\xb5\x2f\xfd"
 _BLOB = b'{"blob":'
+_DAMAGED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+"""What a line raises that is no line of a trace, or nested beyond all measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +58,10 @@ class _Blob:
 
 
 def scan_path(path: str, rules: Rules = NO_RULES) -> Iterator[Finding]:
-    """The secrets in one file. ``OSError`` where it cannot be read."""
-    with open(path, "rb") as raw:
-        start = raw.read(8)
-        raw.seek(0)
-        if start.startswith(_ZSTD):
-            with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as plain:
-                yield from _of_any(path, _pieces(cast(Any, plain)), rules)
-        else:
-            yield from _of_any(path, _pieces(raw), rules)
-
-
-def _pieces(source: Any) -> Iterator[bytes]:
-    while piece := source.read(_PIECE):
-        yield piece
+    """The secrets in one file, and in what it folds (zstd, gzip, zip archives). ``OSError`` where it cannot be read,
+    ``NotSupported`` where it unfolds to far more than its size."""
+    for name, pieces in members_of(path):
+        yield from _of_any(name, pieces, rules)
 
 
 def _of_any(path: str, pieces: Iterator[bytes], rules: Rules) -> Iterator[Finding]:
@@ -132,11 +122,13 @@ class _Trace:
 
     def _blob(self, line: bytes) -> None:
         try:
-            fields: dict[str, Any] = orjson.loads(line)
-            ident, form, data = str(fields["blob"]), fields["form"], fields["data"]
-        except (ValueError, KeyError, TypeError):
+            self._well_formed(line)
+        except _DAMAGED:  # no payload: as any text
             self._blobs[f"line {len(self._blobs)}"] = _Blob(self._looked(line.decode("utf-8", "replace")))
-            return
+
+    def _well_formed(self, line: bytes) -> None:
+        fields: dict[str, Any] = orjson.loads(line)
+        ident, form, data = str(fields["blob"]), fields["form"], fields["data"]
         if form == "nonce":
             return
         if form == "bytes":
@@ -145,9 +137,11 @@ class _Trace:
             self._edges[ident] = (plain[:_EDGE], plain[-_EDGE:])
         else:
             tree = data
-        suspect = self._redactor.suspects(line)
+        found: list[tuple[str, Known]] = []
+        if self._redactor.suspects(line):
+            found = self._looked(tree) or self._looked(line.decode("utf-8", "replace"))
         chunks = cast("list[Any]", tree) if isinstance(tree, list) else None  # type: ignore[redundant-cast]
-        self._blobs[ident] = _Blob(self._looked(tree) if suspect else [], chunks, list(_parts_of(tree)))
+        self._blobs[ident] = _Blob(found, chunks, list(_parts_of(tree)))
 
     def _looked(self, tree: Any) -> list[tuple[str, Known]]:
         self._held.clear()
@@ -156,10 +150,18 @@ class _Trace:
 
     def _entry(self, line: bytes) -> Iterator[Finding]:
         try:
-            entry: dict[str, Any] = orjson.loads(line)
+            loaded: object = orjson.loads(line)
         except ValueError:
+            loaded = None
+        if not isinstance(loaded, dict):
+            self._blobs["line"] = _Blob(self._looked(line.decode("utf-8", "replace")))
             yield from self._attributed({"kind": "damaged line"})
             return
+        entry = cast("dict[str, Any]", loaded)
+        for name, value in entry.items() if self._redactor.suspects(line) else ():
+            of_name = [] if name in _FIELDS else self._looked(name)
+            for path, known in [*of_name, *self._looked(value)]:
+                yield self._finding(entry, "another field" if of_name else name, path, known)
         if entry.get("kind") == "start":
             self._start = entry
             return
@@ -170,10 +172,6 @@ class _Trace:
             yield from self._stream(entry, call)
         elif entry.get("kind") == "outcome":
             self._streams.pop(str(call), None)
-        for name in ("name", "src", "agent", "entry"):
-            if isinstance(entry.get(name), str):
-                for path, known in self._looked(entry[name]):
-                    yield self._finding(entry, name, path, known)
         yield from self._attributed(entry)
 
     def _stream(self, entry: dict[str, Any], call: str) -> Iterator[Finding]:
@@ -242,11 +240,3 @@ def _parts_of(tree: Any) -> Iterator[str]:
 def _shown(path: tuple[object, ...]) -> str:
     parts = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
     return "".join(parts).removeprefix(".")
-
-
-def files_of(folder: str) -> Iterator[str]:
-    """Every file of a store, in order."""
-    for where, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted(names):
-            yield os.path.join(where, name)

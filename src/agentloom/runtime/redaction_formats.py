@@ -70,7 +70,8 @@ FORMATS: tuple[Format, ...] = (
     _key("LangSmith key", "lsv2_pt_ lsv2_sk_", r"[a-f0-9]{32}_[a-f0-9]{10}"),
     _key("Google API key", "AIza", r"[A-Za-z0-9_-]{35}"),
     # Clouds and code hosts.
-    _key("AWS key id", "AKIA ASIA ABIA ACCA", r"[A-Z2-7]{16}"),
+    # Not the one of the documentation.
+    _key("AWS key id", "AKIA ASIA ABIA ACCA", r"(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}"),
     _key("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,255}"),
     _key("GitHub token", "github_pat_", r"[A-Za-z0-9_]{40,255}"),
     _key("GitLab token", "glpat- gldt- glrt- glcbt- glptt- glsoat-", r"[A-Za-z0-9_.-]{20,100}"),
@@ -155,17 +156,23 @@ class Context:
 
 _NAMES = """assword ASSWORD asswd ASSWD assphrase ASSPHRASE ecret ECRET pi_key PI_KEY pikey PIKEY piKey pi-key
     pi-Key PI-KEY ass_word ass-word ass-Word ASS_WORD assWord s_token S_TOKEN h_token H_TOKEN n_token
-    N_TOKEN d_token D_TOKEN y_token Y_TOKEN f_token F_TOKEN r_token R_TOKEN sToken hToken nToken dToken
-    yToken fToken rToken -token -Token -TOKEN stoken htoken ntoken dtoken ytoken ftoken rtoken rivate_key
-    RIVATE_KEY rivateKey rivate-key rivate-Key rivatekey ccess_key CCESS_KEY ccessKey ccess-key ccess-Key
-    ccesskey cret_key CRET_KEY cretKey cret-key cret-Key cretkey uth-key uth-Key uth_key UTH_KEY uthKey
-    uthorization UTHORIZATION -auth -Auth ookie OOKIE ookie2 redential REDENTIAL redentials REDENTIALS""".split()
+    N_TOKEN d_token D_TOKEN ity_token ITY_TOKEN rf_token RF_TOKEN rer_token RER_TOKEN sToken hToken nToken
+    dToken ityToken rfToken rerToken -token -Token -TOKEN stoken htoken ntoken dtoken itytoken rftoken
+    rertoken rivate_key RIVATE_KEY rivateKey rivate-key rivate-Key rivatekey ccess_key CCESS_KEY ccessKey
+    ccess-key ccess-Key ccesskey cret_key CRET_KEY cretKey cret-key cret-Key cretkey uth-key uth-Key uth_key
+    UTH_KEY uthKey uthorization UTHORIZATION -auth -Auth ookie OOKIE ookie2 redential REDENTIAL redentials
+    REDENTIALS""".split()
 _ENDS = ('"', "'", "=", ":", "\\", " =", " :", "%3D", "%3d", "%22")
 _QUERY = ("key", "token", "sig", "signature", "auth", "code")
 
 CONTEXTS: tuple[Context, ...] = (
     Context(
-        tuple(((name + end).encode(), len(name)) for name in _NAMES for end in _ENDS),
+        tuple(
+            ((name + end).encode(), len(name))
+            for name in _NAMES
+            for end in _ENDS
+            if (name, end) != ("redential", "=")  # "Credential=" of AWS says who signs
+        ),
         # `": "`, `\": \"`, `=`, ` = '`, `': '`, `: Bearer `; then the value up to what ends it.
         re.compile(
             rb"(?:\\{0,4}[\"'])?\s{0,2}[:=]\s{0,2}(?:\\{0,4}(?P<quote>[\"']))?"
@@ -195,22 +202,26 @@ CONTEXTS: tuple[Context, ...] = (
 
 _OPEN_WORDS = frozenset(
     b"""true false null none undefined string number integer boolean object array required optional enabled
-    disabled default unknown missing empty invalid expired redacted removed hidden secret password passwd token
-    bearer basic digest hunter changeme example placeholder dummy agentloom-replay your-api-key your_api_key
-    not-needed no-key-needed include same-origin omit application/json description properties""".split()
+    disabled default unknown missing empty invalid expired redacted removed hidden secret password passwd
+    token bearer basic digest hunter changeme example placeholder dummy agentloom-replay your-api-key
+    your_api_key not-needed no-key-needed filtered sanitized masked scrubbed aws4-hmac-sha256 include
+    same-origin omit application/json description properties""".split()
 )
 _REFERENCE = re.compile(
     rb"\$|\{\{|<|%\(|\{[A-Za-z_]|os\.environ|os\.getenv|process\.env|env\.|settings\.|config\.|self\.|getenv"
 )
-_FILLED = re.compile(rb"[*.xX#_-]+")
+# Filled up, also behind a prefix: "****", "phc_XXXXXXXX", "sk-...".
+_FILLED = re.compile(rb"(?:[A-Za-z]{1,6}[_-]){0,3}[*.xX#_-]+")
+_MADE_UP = re.compile(rb"(?i)[a-z_. -]*(?:fake|dummy|example|placeholder|your[_-])[a-z_. -]*")
 
 
 def is_open_value(value: bytes) -> bool:
     """Whether what stands after a telling name is no secret for all that: a word, a mask, a reference to a variable."""
     return (
         len(value) < 6
-        or value.lower() in _OPEN_WORDS
+        or value.strip(b"*<>[](){}#_-. ").lower() in _OPEN_WORDS
         or _REFERENCE.match(value) is not None
         or _FILLED.fullmatch(value) is not None
+        or _MADE_UP.fullmatch(value) is not None
         or b"__redacted_" in value
     )
