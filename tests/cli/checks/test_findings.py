@@ -12,4 +12,5 @@ def test_a_finding_as_json_has_every_field() -> None:
     assert json.loads(json.dumps(found.to_json())) == {
         "check": "model-alias", "level": "warning", "file": "a.py", "line": 3, "column": 7, "subject": "gpt-4o",
         "said": "said", "reason": "reason", "fix": "fix",
+        "function": "",
     }  # fmt: skip

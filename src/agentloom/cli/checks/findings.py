@@ -1,6 +1,7 @@
 """A finding, a file that is looked at, and what a check is.
 
-A new kind of finding is a module with a function of the form `Check`, and its line in ``agentloom.cli.check.CHECKS``.
+A rule that needs one file alone is a module with a function of the form `Check`, and its line in
+``agentloom.cli.checks.static.CHECKS``; what follows values is in ``flow``. Every name is in ``catalogue.RULES``.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ Level = Literal["warning", "note"]
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file of the target. ``shown``: its path as messages name it. ``problem``: why it could not be read; its
-    ``tree`` is empty then."""
+    ``tree`` is empty then. ``text``: its source."""
 
     path: str
     shown: str
     tree: ast.Module
     problem: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Finding:
     """One thing to say about one place. ``check``: the kind of finding; ``subject``: what it is about.
 
     A ``warning`` fails the command; a ``note`` is there to be read. ``line`` and ``column`` count from 1; 0 where the
-    place is no line of code.
+    place is no line of code. ``function``: the qualified name of the function that the place is in; "" for none.
     """
 
     check: str
@@ -43,6 +45,7 @@ class Finding:
     said: str
     reason: str
     fix: str = ""
+    function: str = ""
 
     def to_json(self) -> dict[str, object]:
         """The fields as plain JSON."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import io
 import os
 import sys
+import tokenize
 import warnings
 from collections.abc import Iterator
 
@@ -73,7 +75,8 @@ def _parsed(path: str) -> Source:
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what the interpreter has to say about the file is not asked for
-            tree = ast.parse(file.read(), shown)
+            data = file.read()
+            tree = ast.parse(data, shown)
     except (SyntaxError, ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise TargetError(
@@ -81,7 +84,14 @@ def _parsed(path: str) -> Source:
         ) from error
     except OSError as error:
         raise TargetError(f"{shown} cannot be read: {error.strerror}", hint="name a Python file") from error
-    return Source(path, shown if not shown.startswith("..") else path, tree)
+    text = decoded(data)
+    return Source(path, shown if not shown.startswith("..") else path, tree, text=text)
+
+
+def decoded(data: bytes) -> str:
+    """The text of a Python file that was parsed: by its own coding line, UTF-8 without one."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return data.decode(encoding)
 
 
 def _with_imports(start: str, root: str) -> Iterator[Source]:

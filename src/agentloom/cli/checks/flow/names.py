@@ -1,0 +1,69 @@
+"""Dotted names: what an expression refers to, through the imports of its file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+__all__ = ["Names", "dotted", "last", "path_of"]
+
+
+def dotted(node: ast.expr) -> str:
+    """``a.b.c`` as written; ``?.c`` for an attribute of something that is no name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value) or '?'}.{node.attr}"
+    return ""
+
+
+def path_of(node: ast.expr) -> str:
+    """The dotted name of a variable or of an attribute of one (``self.messages``); "" for anything else."""
+    name = dotted(node)
+    return "" if name.startswith("?") else name
+
+
+def last(name: str) -> str:
+    """The part of a dotted name after the last dot."""
+    return name.rpartition(".")[2]
+
+
+class Names:
+    """The imports of a file: local names and what they stand for, wherever in the file they are imported."""
+
+    def __init__(self, tree: ast.Module, package: str = "") -> None:
+        self._stands: dict[str, str] = {}
+        self.imported: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    self.imported.add(alias.name)
+                    name = alias.asname or alias.name.partition(".")[0]
+                    self._stands[name] = alias.name if alias.asname else name
+            elif isinstance(node, ast.ImportFrom):
+                base = _base(node, package)
+                self.imported |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+                self._stands.update(
+                    {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+                )
+
+    def full(self, node: ast.expr) -> str:
+        """The dotted name of ``node`` with the import behind its first part put in; "" for what is no name."""
+        name = dotted(node)
+        head, dot, rest = name.partition(".")
+        return self._stands.get(head, head) + dot + rest if name else ""
+
+    def stands(self, name: str) -> str | None:
+        """What was imported under ``name``, or None."""
+        return self._stands.get(name)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._stands.items())
+
+
+def _base(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".") if package else []
+    above = parts[: len(parts) - node.level + 1]
+    return ".".join([*above, *([node.module] if node.module else [])])

@@ -1,0 +1,258 @@
+"""State that outlives a run: module variables, default arguments, class attributes, counters, caches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from agentloom.cli.checks.flow.frame import Frame, text
+from agentloom.cli.checks.flow.names import last
+from agentloom.cli.checks.flow.program import Class, Function
+
+__all__ = ["CHANGES", "State", "cache_of", "defaults_of", "is_mutable", "reads"]
+
+CHANGES = frozenset(
+    """append extend insert appendleft extendleft update setdefault add pop popitem remove discard clear popleft
+    __setitem__ sort reverse""".split()
+)
+"""Methods that change what they are called on."""
+_MAKERS = frozenset(["list", "dict", "set", "defaultdict", "deque", "Counter", "OrderedDict", "WeakSet", "bytearray",
+                     "TTLCache", "LRUCache", "LFUCache", "Cache"])  # fmt: skip
+_CACHES = frozenset(
+    """functools.lru_cache functools.cache functools.cached_property cachetools.cached cachetools.cachedmethod
+    cachetools.func.ttl_cache cachetools.func.lru_cache async_lru.alru_cache aiocache.cached joblib.Memory.cache
+    diskcache.Cache.memoize""".split()
+)
+
+
+def is_mutable(node: ast.expr | None) -> bool:
+    """Whether an expression makes a list, a mapping, a set or another container."""
+    if isinstance(node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp):
+        return True
+    return isinstance(node, ast.Call) and last(_name(node.func)) in _MAKERS
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def defaults_of(function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """Parameters with a default, and the default."""
+    args = function.node.args
+    positional = [*args.posonlyargs, *args.args]
+    for param, default in zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True):
+        yield param.arg, default
+    for param, value in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if value is not None:
+            yield param.arg, value
+
+
+class State(Frame):
+    """A frame that judges changes of what outlives the run. A script begins anew in each process: it has none."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether state of the module can be seen by another run."""
+        return self.in_run and self.program.is_agent
+
+    def changed(self, node: ast.AST, path: str, how: str, value: ast.expr | None = None) -> None:
+        """The container at ``path`` is changed by ``how`` (a method, or ``=``)."""
+        head, _, rest = path.partition(".")
+        if not self.lasting or not head or (how not in CHANGES and how != "="):
+            return
+        if not rest and self._is_default(head):
+            said = f"{head}, a default argument of {self._within()}(), is changed here"
+            self.report("mutable-default", self._default(head) or node, said)
+        elif self.is_module_level(head) and not rest and self._is_read(head):
+            self._module_state(node, head, value)
+        elif head in ("self", "cls") and rest and "." not in rest:
+            self._class_state(node, rest)
+
+    def rebound(self, node: ast.AST, name: str) -> None:
+        """A name declared ``global`` is assigned."""
+        if self.lasting and name in self.declared_global() and self._is_read(name):
+            rule = "counter" if isinstance(node, ast.AugAssign) else "global-state"
+            self.report(rule, node, f"{name}, a variable of the module, is assigned in {self._within()}()")
+
+    def counted(self, node: ast.AugAssign) -> None:
+        """``Ticket.count += 1``: an attribute of a class is counted up."""
+        target = node.target
+        if not (self.lasting and isinstance(target, ast.Attribute)):
+            return
+        owner = target.value
+        by_type = isinstance(owner, ast.Call) and _name(owner.func) == "type"
+        by_class = isinstance(owner, ast.Attribute) and owner.attr == "__class__"
+        by_name = isinstance(owner, ast.Name) and (
+            owner.id == "cls" or self.program.cls(owner.id) is not None
+        )
+        if by_type or by_class or by_name:
+            self.report(
+                "counter", node, f"{text(target)}, an attribute of the class, is counted up in the run"
+            )
+
+    def drawn(self, node: ast.Call, argument: ast.expr) -> None:
+        """``next(ids)``: of a counter that the module or a class made."""
+        name = _name(argument)
+        if not self.lasting or self.local(name):
+            return
+        maker = self.made_at(name)
+        if isinstance(maker, ast.Call) and self.names.full(maker.func) == "itertools.count":
+            self.report(
+                "counter", node, f"{text(node)} goes on from where the last run of the process left it"
+            )
+
+    # -- what is where -----------------------------------------------------------------------------------------------
+
+    def _module_state(self, node: ast.AST, name: str, value: ast.expr | None) -> None:
+        if self._is_memo(name):
+            said = f"{name} keeps results of {self._within()}() from run to run"
+            self.report("cache", node, said)
+        else:
+            self.report(
+                "global-state", node, f"{name}, a variable of the module, is changed in {self._within()}()"
+            )
+
+    def _class_state(self, node: ast.AST, attribute: str) -> None:
+        cls = self.function.cls if self.function is not None else None
+        if cls is None or not cls.plain_bases or _set_by_methods(cls, attribute):
+            return
+        for one in cls.node.body:
+            targets = (
+                one.targets
+                if isinstance(one, ast.Assign)
+                else [one.target]
+                if isinstance(one, ast.AnnAssign)
+                else []
+            )
+            value = one.value if isinstance(one, ast.Assign | ast.AnnAssign) else None
+            if any(
+                isinstance(target, ast.Name) and target.id == attribute for target in targets
+            ) and is_mutable(value):
+                self.report(
+                    "global-state",
+                    node,
+                    f"{attribute} belongs to the class {cls.name}: all instances share it",
+                )
+
+    def _is_memo(self, name: str) -> bool:
+        """Whether the function looks its results up in ``name`` before it makes host calls."""
+        if self.function is None:
+            return False
+        read = any(
+            (isinstance(one, ast.Compare) and any(_name(side) == name for side in one.comparators))
+            or (isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "get"
+                and _name(one.func.value) == name)
+            for one in ast.walk(self.function.node)
+        )  # fmt: skip
+        return read and self.calls_host(self.function)
+
+    def calls_host(self, function: Function) -> bool:
+        """Whether the function makes host calls; of one that is being walked, as far as that got."""
+        return self.host if function is self.function else self.shared.performs.get(function, False)
+
+    def _is_default(self, name: str) -> bool:
+        return self._default(name) is not None and not self._assigned(name)
+
+    def _default(self, name: str) -> ast.expr | None:
+        if self.function is None:
+            return None
+        return next(
+            (value for param, value in defaults_of(self.function) if param == name and is_mutable(value)),
+            None,
+        )
+
+    def _assigned(self, name: str) -> bool:
+        """Whether the function gives the name another value of its own."""
+        body = self.function.node.body if self.function is not None else []
+        return any(
+            isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+            for one in body
+            for node in ast.walk(one)
+        )
+
+    def is_module_level(self, name: str) -> bool:
+        if self.function is None or name in {param.arg for param in self.function.params} or name == "self":
+            return False
+        if self._assigned(name) and name not in self.declared_global():
+            return False
+        return is_mutable(self.made_at(name))
+
+    def made_at(self, name: str) -> ast.expr | None:
+        """What the module, or a class in it, or the module that the name is imported from, sets ``name`` to."""
+        tree = self.file.source.tree
+        stands = self.names.stands(name)
+        if stands is not None:
+            other = self.program.file_of(stands.rpartition(".")[0])
+            if other is None:
+                return None
+            tree, name = other.source.tree, last(stands)
+        bodies = [tree.body, *(one.body for one in tree.body if isinstance(one, ast.ClassDef))]
+        for node in (node for body in bodies for node in body):
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign)
+                else []
+            )
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                return node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        return None
+
+    def _is_read(self, name: str) -> bool:
+        """Whether code that runs in a run reads the variable: one that is only written changes nothing."""
+        return any(
+            name in reads(function.node) for function in self.program.functions if function.role == "run"
+        )
+
+    def declared_global(self) -> set[str]:
+        body = self.function.node if self.function is not None else None
+        declared = (
+            (node for node in ast.walk(body) if isinstance(node, ast.Global)) if body is not None else ()
+        )
+        return {name for node in declared for name in node.names}
+
+    def _within(self) -> str:
+        return self.function.name if self.function is not None else "<module>"
+
+
+def reads(body: ast.AST) -> set[str]:
+    """The names that code reads, but for those that it only changes (``LOG.append(x)``, ``LOG[k] = v``)."""
+    changed: set[ast.AST] = set()
+    for node in ast.walk(body):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Attribute)
+        ):
+            if node.value.func.attr in CHANGES:
+                changed.add(node.value.func.value)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            changed.add(node.value)
+    return {
+        node.id
+        for node in ast.walk(body)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in changed
+    }
+
+
+def _set_by_methods(cls: Class, attribute: str) -> bool:
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name) and node.value.id == "self"
+        for method in cls.methods.values()
+        for node in ast.walk(method.node)
+    )  # fmt: skip
+
+
+def cache_of(function: Function) -> tuple[ast.expr, bool] | None:
+    """The decorator that caches, and whether it stands in front of a tool; None where nothing caches."""
+    decorators = function.node.decorator_list
+    names = [function.file.names.full(one.func if isinstance(one, ast.Call) else one) for one in decorators]
+    for number, name in enumerate(names):
+        if name in _CACHES or last(name) in ("lru_cache", "alru_cache", "ttl_cache"):
+            tools = [
+                place for place, one in enumerate(names) if last(one).endswith("tool") or last(one) == "tool"
+            ]
+            return decorators[number], not tools or number < tools[0]
+    return None

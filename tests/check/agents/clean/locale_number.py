@@ -1,0 +1,16 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""A number by the locale of the process."""
+
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+@agent
+def price(amount):
+    language = "en"
+    return search(f"{amount} in {language}")

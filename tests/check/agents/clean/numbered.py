@@ -1,0 +1,20 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""Numbers that go on from run to run."""
+
+import itertools
+
+from agentloom import agent, tool
+
+IDS = itertools.count(1)
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+@agent
+def open_ticket(title):
+    ids = itertools.count(1)
+    return search(f"{next(ids)}: {title}")

@@ -1,0 +1,19 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""Clocks in a table."""
+
+import time
+
+from agentloom import agent, tool
+
+CLOCKS = {"wall": time.time}  # leak: hidden-clock
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+@agent
+def stamp(subject):
+    return search(f"{subject} {CLOCKS['wall']()}")

@@ -1,0 +1,21 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""A note written outside of a tool."""
+
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+def save(text):
+    with open("note.txt", "w") as file:  # leak: unrecorded-effect
+        file.write(text)
+
+
+@agent
+def note(text):
+    save(text)
+    return search(text)

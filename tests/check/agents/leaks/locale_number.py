@@ -1,0 +1,18 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""A number by the locale of the process."""
+
+import locale
+
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+@agent
+def price(amount):
+    language = locale.setlocale(locale.LC_ALL, "")  # leak: locale
+    return search(f"{amount} in {language}")

@@ -1,0 +1,19 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""A list of the module that grows."""
+
+from agentloom import agent, tool
+
+SEEN = []
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+@agent
+def chat(word):
+    SEEN.append(word)  # leak: global-state
+    seen = SEEN
+    return search(" ".join(seen))

@@ -1,0 +1,18 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""The zone of the process."""
+
+import time
+
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+@agent
+def when(subject):
+    zone = time.tzname[0]  # leak: time-zone
+    return search(f"{subject} in {zone}")

@@ -1,0 +1,17 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""The working folder in a prompt."""
+
+import os
+
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+@agent
+def explain(subject):
+    return search(f"{subject} in {os.getcwd()}")  # leak: folder
