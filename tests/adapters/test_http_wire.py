@@ -29,12 +29,12 @@ STREAM = (
     b"id: 7\rretry: 30\rdata:[1]\r\rdata: 1e3\n\ndata: caf\xc3\xa9\n\n\n\ndata: [DONE]\n\ndata: cut off"
 )
 EVENTS: list[dict[str, Any]] = [
-    {"json": {"a": 1}},
+    {"json": {"a": 1}, "layout": {"spaced": True}, "raw": ': a comment\r\ndata: {"a": 1}\r\n\r\n'},
     {"event": "ping", "data": "one\ntwo"},
-    {"id": "7", "retry": "30", "json": [1]},
+    {"id": "7", "retry": "30", "json": [1], "raw": "id: 7\rretry: 30\rdata:[1]\r\r"},
     {"data": "1e3"},
     {"data": "café"},
-    {"text": "\n"},  # after an id, some clients take an empty line for an event
+    {"text": "\n"},
     {"text": "\n"},
     {"data": "[DONE]"},
     {"text": "data: cut off"},
@@ -43,6 +43,24 @@ EVENTS: list[dict[str, Any]] = [
 
 def test_events_of_all_line_ends_comments_and_fields() -> None:
     assert read(STREAM) == EVENTS
+    assert b"".join(map(event_bytes, EVENTS)) == STREAM
+
+
+@pytest.mark.parametrize(
+    ("raw", "event"),
+    [
+        (b'event: a\r\ndata: {"x":1}\r\n\r\n', {"event": "a", "json": {"x": 1}, "ends": "\r\n"}),
+        (b'data: {"x": 1.50}\n\n', {"json": {"x": 1.5}, "data": '{"x": 1.50}'}),
+        (b": only a comment\n\n", {"text": ": only a comment\n\n"}),
+        (b"data: x\nevent: late\n\n", {"event": "late", "data": "x", "raw": "data: x\nevent: late\n\n"}),
+        (b'data: {\ndata: "x": 1\ndata: }\n\n', {"json": {"x": 1}, "data": '{\n"x": 1\n}'}),
+    ],
+)
+def test_an_event_is_taken_apart_and_comes_back_as_the_very_same_bytes(
+    raw: bytes, event: dict[str, Any]
+) -> None:
+    assert read(raw) == [event]
+    assert event_bytes(event) == raw
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -75,7 +93,7 @@ def test_an_event_that_is_not_plain_is_kept_as_it_came(raw: bytes) -> None:
 
 
 def test_a_carriage_return_at_the_very_end_ends_the_last_event() -> None:
-    assert read(b"data: 1\r", b"\r") == [{"data": "1"}]
+    assert read(b"data: 1\r", b"\r") == [{"data": "1", "raw": "data: 1\r\r"}]
 
 
 def test_line_separators_of_other_readers_stay_escaped() -> None:

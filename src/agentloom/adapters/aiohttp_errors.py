@@ -21,14 +21,15 @@ def cleaned(aiohttp: Any) -> Generator[None]:
         yield
     except (aiohttp.ClientError, TimeoutError) as error:
         made = chain_of(error, lambda one: _kept(aiohttp, one))
-        raise made from made.__cause__
+        raise made  # noqa: B904 - its causes are its own
 
 
 def _kept(aiohttp: Any, error: BaseException) -> BaseException | None:
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError):
         below: Any = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
         number = getattr(below, "errno", None)
-        made = OSError(number, getattr(below, "strerror", None) or str(below))
+        kind = type(below) if type(below).__module__ in ("builtins", "socket") else OSError
+        made = kind(number, getattr(below, "strerror", None) or str(below))
         setattr(made, _KIND, type(error).__name__)
         return made
     if isinstance(error, aiohttp.ClientResponseError):
@@ -53,5 +54,5 @@ def restored(aiohttp: Any, req: Any) -> Generator[None]:
         kind = getattr(error, _KIND, None)
         if kind is None:
             raise
-        below: Any = OSError(error.errno, error.strerror)
+        below: Any = type(error)(error.errno, error.strerror)
         raise getattr(aiohttp, kind)(req.connection_key, below) from below

@@ -19,7 +19,7 @@ __all__ = ["classify"]
 
 _ENDPOINT = re.compile(
     r"/(?:v\d+|openai|deployments/[^/]+)/((?:moderations|images|audio|files|uploads|batches|models|responses|threads"
-    r"|assistants|vector_stores|fine_tuning|conversations|videos|evals|containers|realtime|chat)(?:/.*)?)$"
+    r"|assistants|vector_stores|fine_tuning|conversations|videos|evals|containers|realtime|chat)(?:/[^:]*)?)$"
 )
 _ID = re.compile(r"[_-][A-Za-z0-9]{8,}|\d{4,}")
 

@@ -267,15 +267,15 @@ class EventReader:
     """Splits the bytes of an event stream (WHATWG server-sent events) into one value for each event.
 
     An event is taken apart only where that loses nothing to any client: what is not in plain form (a byte order mark,
-    unknown fields, invalid UTF-8, an event that the stream's end cuts off) is kept as it came, as ``text`` or
-    ``bytes``. Comments carry nothing and are dropped.
+    unknown fields, invalid UTF-8, an event that the stream's end cuts off, a comment alone) is kept as it came, as
+    ``text`` or ``bytes``. One that is plain but not in the order or spacing in which it would be written has its bytes
+    beside it (``raw``), one whose lines end in another way says so (``ends``): the bytes always come back.
     """
 
     def __init__(self) -> None:
         self._rest = b""
         self._raw = b""
         self._lines: list[bytes] = []
-        self._sticky = False
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
         """The events that ``data`` completes."""
@@ -305,10 +305,32 @@ class EventReader:
         raw, lines = self._raw, self._lines
         self._raw, self._lines = b"", []
         fields = [one for one in lines if not one.startswith(b":")]
-        if fields or self._sticky:  # for some clients each empty line after an id ends an event
-            event = _plain_event(fields)
-            yield _as_it_came(raw) if event is None else event
-        self._sticky = self._sticky or any(one.startswith(b"id") for one in fields)
+        event = _plain_event(fields) if fields else None
+        if event is None:
+            yield _as_it_came(raw)
+            return
+        if lines != fields or not _in_order(fields):
+            event["raw"] = raw.decode("utf-8")
+        elif raw != b"\n".join(fields) + b"\n\n":
+            if raw == b"\r\n".join(fields) + b"\r\n\r\n":
+                event["ends"] = "\r\n"
+            else:
+                event["raw"] = raw.decode("utf-8")
+        yield event
+
+
+_ORDER = (b"event: ", b"id: ", b"retry: ", b"data: ")
+
+
+def _in_order(lines: list[bytes]) -> bool:
+    """Whether the lines of an event are as `event_bytes` writes them."""
+    last = 0
+    for line in lines:
+        place = next((at for at, start in enumerate(_ORDER) if line.startswith(start)), None)
+        if place is None or place < last:
+            return False
+        last = place
+    return True
 
 
 _LINE_ENDS = re.compile(rb"(\r\n|\n|\r)")
@@ -354,12 +376,15 @@ def event_bytes(event: Mapping[str, Any]) -> bytes:
     """One event as it goes over the wire."""
     if "text" in event or "bytes" in event:
         return body_bytes(event)
+    if "raw" in event:
+        return cast(str, event["raw"]).encode("utf-8")
+    ends: bytes = event.get("ends", "\n").encode()
     lines = [f"{name}: {event[name]}".encode() for name in ("event", "id", "retry") if name in event]
     if "data" in event:
         lines += [b"data: " + line.encode() for line in cast(str, event["data"]).split("\n")]
     elif "json" in event:
         lines += [b"data: " + line for line in body_bytes(event).split(b"\n")]
-    return b"\n".join(lines) + b"\n\n"
+    return ends.join(lines) + ends + ends
 
 
 def value_bytes(value: Mapping[str, Any]) -> bytes:

@@ -172,7 +172,7 @@ class _Blocking:
                     response.close()
             except self._seam.module.RequestError as error:
                 made = self._seam.clean(error)
-                raise made from made.__cause__
+                raise made  # noqa: B904 - its causes are its own
 
     def _stream(self, request: Any, found: Classified) -> Any:
         stream = open_inline(found.spec, lambda _: _Marked(self._events(request, found)))
@@ -209,7 +209,7 @@ class _Blocking:
                 response.close()
         except self._seam.module.RequestError as error:
             made = self._seam.clean(error)
-            raise made from made.__cause__
+            raise made  # noqa: B904 - its causes are its own
 
 
 class _BlockingStream:
@@ -272,7 +272,7 @@ class _Awaited:
                     await response.aclose()
             except self._seam.module.RequestError as error:
                 made = self._seam.clean(error)
-                raise made from made.__cause__
+                raise made  # noqa: B904 - its causes are its own
 
     async def _stream(self, request: Any, found: Classified) -> Any:
         stream = open_async(found.spec, lambda _: self._events(request, found))
@@ -311,7 +311,7 @@ class _Awaited:
                     await response.aclose()
             except self._seam.module.RequestError as error:
                 made = self._seam.clean(error)
-                raise made from made.__cause__
+                raise made  # noqa: B904 - its causes are its own
 
 
 class _AwaitedStream:

@@ -44,7 +44,7 @@ def watch() -> None:
     """
     _ = platform.uname().processor
     platform.platform()
-    for api in (api_openai, api_anthropic, api_google):
+    for api in (api_anthropic, api_google, api_openai):
         claim(api.classify)
     for name in {**_PATCHES, **RANGES}:
         when_imported(name, _patch)

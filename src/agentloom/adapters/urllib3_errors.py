@@ -24,7 +24,7 @@ def cleaned(urllib3: Any, pool: Any, conn: Any) -> Generator[None]:
     except (urllib3.exceptions.HTTPError, OSError, http.client.HTTPException) as error:
         made = _Packing(urllib3, pool, conn).packed(error)
         setattr(made, _CONNECTED, bool(getattr(conn, "has_connected_to_proxy", False)))
-        raise made from made.__cause__
+        raise made  # noqa: B904 - its causes are its own
 
 
 class _Packing:
@@ -69,7 +69,7 @@ def restored(urllib3: Any, pool: Any, conn: Any) -> Generator[None]:
         made = _unpacked(urllib3, pool, conn, error)
         if made is error:
             raise
-        raise made from made.__cause__
+        raise made  # noqa: B904 - its causes are its own
 
 
 def _unpacked(urllib3: Any, pool: Any, conn: Any, error: BaseException) -> BaseException:

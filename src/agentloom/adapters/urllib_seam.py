@@ -74,12 +74,12 @@ def _values(perform: Any, found: Classified) -> Iterator[object]:
         raise made from None
     except (OSError, http.client.HTTPException) as error:
         made = clean(error)
-        raise made from made.__cause__
+        raise made  # noqa: B904 - its causes are its own
     try:
         yield from _marked(values_of(answer, found, decode=False))
     except (OSError, http.client.HTTPException) as error:
         made = clean(error)
-        raise made from made.__cause__
+        raise made  # noqa: B904 - its causes are its own
     finally:
         answer.close()
 

@@ -82,7 +82,15 @@ def missing(seam: Seam) -> list[str]:
 
 
 def prove(case: Case) -> Proof:
-    """Run a case bare, record it, replay it with the server gone, and compare what was seen each time."""
+    """Run a case bare, record it, replay it with the server gone, and compare what was seen each time. What the program
+    raises is a problem too: it should say what it saw."""
+    try:
+        return _prove(case)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the result of this case, and the others go on
+        return Proof(case, f"raised {type(error).__qualname__}: {error}")
+
+
+def _prove(case: Case) -> Proof:
     with FakeProvider(case.script, others=True) as fake:
         bare = _plain(_run(case.program, fake.url), fake.url)
         asked = fake.count

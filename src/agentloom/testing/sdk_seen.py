@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, cast
 
-__all__ = ["seen"]
+__all__ = ["headers_seen", "seen"]
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 _CHANGES = frozenset(("date", "expires", "age"))
@@ -33,13 +33,17 @@ def seen(value: object) -> Any:
         return {"bytes": value.decode("latin-1")}
     if isinstance(value, Mapping):
         pairs = cast("Mapping[Any, Any]", value)
-        return {"map": [[seen(key), seen(one)] for key, one in pairs.items()]}
+        return {"map": [[seen(key), "" if _tells_time(key) else seen(one)] for key, one in pairs.items()]}
     if isinstance(value, list | tuple | set | frozenset):
         items = [seen(one) for one in cast("list[Any]", value)]
         return items if isinstance(value, list) else {type(value).__name__: items}
     if isinstance(value, BaseException):
         return _error(value)
     return _object(value)
+
+
+def _tells_time(name: object) -> bool:
+    return isinstance(name, str) and name.lower() in _CHANGES
 
 
 def _name(value: object) -> str:
@@ -80,8 +84,15 @@ def _model(value: Any) -> Any:
 
 
 def headers_seen(pairs: Any) -> list[list[str]]:
-    """Headers in order; of those that tell the time, the name alone."""
-    return [[str(name), "" if str(name).lower() in _CHANGES else str(value)] for name, value in pairs]
+    """Headers in order; of those that tell the time, the name alone. Of a cookie all but its value, which is a secret:
+    a trace has a placeholder there."""
+    return [[str(name), _header(str(name).lower(), str(value))] for name, value in pairs]
+
+
+def _header(name: str, value: str) -> str:
+    if name == "set-cookie":
+        return re.sub(r"=[^;]*", "=", value, count=1)
+    return "" if name in _CHANGES else value
 
 
 def _response(value: Any) -> Any:

@@ -93,7 +93,9 @@ async def stream_async(url: str) -> Any:
 
 def helper(url: str) -> Any:
     with client(url) as c, c.chat.completions.stream(model="m", messages=MESSAGES) as events:
-        return [event.type for event in events], seen(events.get_final_completion().choices[0].message.content)
+        return [event.type for event in events], seen(
+            events.get_final_completion().choices[0].message.content
+        )
 
 
 async def helper_async(url: str) -> Any:
@@ -110,9 +112,10 @@ def early(url: str) -> Any:
 
 async def early_async(url: str) -> Any:
     found: list[Any] = []
-    async with aclient(url) as c, await c.chat.completions.create(
-        model="m", messages=MESSAGES, stream=True
-    ) as chunks:
+    async with (
+        aclient(url) as c,
+        await c.chat.completions.create(model="m", messages=MESSAGES, stream=True) as chunks,
+    ):
         async for one in chunks:
             found.append(seen(one))
             if len(found) == 2:
@@ -143,7 +146,7 @@ def failing_stream(url: str) -> Any:
     with client(url) as c:
         try:
             for one in c.chat.completions.create(model="m", messages=MESSAGES, stream=True):
-                found.append(seen(one))
+                found.append(seen(one))  # noqa: PERF401 - what came before an error counts
         except Exception as error:  # noqa: BLE001 - whatever it is, it is compared
             found.append(seen(error))
     return found
@@ -154,7 +157,7 @@ async def failing_stream_async(url: str) -> Any:
     async with aclient(url) as c:
         try:
             async for one in await c.chat.completions.create(model="m", messages=MESSAGES, stream=True):
-                found.append(seen(one))
+                found.append(seen(one))  # noqa: PERF401 - what came before an error counts
         except Exception as error:  # noqa: BLE001 - as above
             found.append(seen(error))
     return found
@@ -241,7 +244,9 @@ CHAT = Seam(
             for program in (failing_stream, failing_stream_async)
         ),
         *(
-            Case("retry", program, [first, second, TEXT], ["model", "sleep"] * 2 + ["model"], name, waits=waits)
+            Case(
+                "retry", program, [first, second, TEXT], ["model", "sleep"] * 2 + ["model"], name, waits=waits
+            )
             for name, first, second, waits in (
                 ("of 429 and a drop", BUSY, Drops(), False),
                 ("after 0.7 s", LATER, BUSY, True),
@@ -319,7 +324,7 @@ def r_failing(url: str) -> Any:
         for _ in range(2):
             try:
                 for one in c.responses.create(model="m", input="hello", stream=True):
-                    found.append(seen(one))
+                    found.append(seen(one))  # noqa: PERF401 - what came before an error counts
             except Exception as error:  # noqa: BLE001 - whatever it is, it is compared
                 found.append(seen(error))
     return found
@@ -331,7 +336,7 @@ async def r_failing_async(url: str) -> Any:
         for _ in range(2):
             try:
                 async for one in await c.responses.create(model="m", input="hello", stream=True):
-                    found.append(seen(one))
+                    found.append(seen(one))  # noqa: PERF401 - what came before an error counts
             except Exception as error:  # noqa: BLE001 - as above
                 found.append(seen(error))
     return found
@@ -502,9 +507,7 @@ def a_whole(url: str) -> Any:
 
 
 async def a_whole_async(url: str) -> Any:
-    async with openai.AsyncAzureOpenAI(
-        azure_endpoint=url, api_key="unused", api_version="2024-10-21"
-    ) as c:
+    async with openai.AsyncAzureOpenAI(azure_endpoint=url, api_key="unused", api_version="2024-10-21") as c:
         return seen(await c.chat.completions.create(model="mine", messages=MESSAGES))
 
 

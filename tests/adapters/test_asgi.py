@@ -1,0 +1,382 @@
+"""One run a request: Starlette and FastAPI over their own ASGI, and a real server whose clients go away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import fastapi
+import httpx2
+import openai
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+import agentloom
+from agentloom import DivergenceError, Trace, flag, record, tool
+from agentloom.adapters.asgi import is_asgi
+from agentloom.errors import TargetError
+from agentloom.store import MemoryStore
+from agentloom.testing import FakeProvider, Says
+from tests.api import recorded_programs as programs
+from tests.api.recorded_programs import in_loop, look
+
+
+instrument: Any = agentloom.instrument
+"""An application as such says nothing of how it is replayed."""
+
+
+@tool(effect="write")
+def charge(cents: int) -> str:
+    charged.append(cents)
+    return f"charged {cents}"
+
+
+charged: list[int] = []
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def traces(store: MemoryStore) -> list[Trace]:
+    """Oldest first."""
+    return [Trace(store.read(row.run)) for row in reversed(store.runs())]
+
+
+@asynccontextmanager
+async def client(app: Any) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://service") as made:
+        yield made
+
+
+async def research(request: Request) -> JSONResponse:
+    body = await request.json()
+    answer = await record(programs.research(int(body["n"])))
+    return JSONResponse({"total": answer.total})
+
+
+async def plain(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(f"{await look(int(request.query_params['n']))}")
+
+
+async def streamed(_: Request) -> StreamingResponse:
+    async def parts() -> AsyncIterator[str]:
+        for number in range(3):
+            yield f"{await look(number)} "
+
+    async def after() -> None:
+        charge(5)
+
+    return StreamingResponse(parts(), media_type="text/plain", background=BackgroundTask(after))
+
+
+async def fails(_: Request) -> None:
+    charge(1)
+    raise KeyError("gone")
+
+
+async def bad(_: Request) -> PlainTextResponse:
+    charge(2)
+    return PlainTextResponse("no", status_code=503)
+
+
+def in_a_thread(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(charge(int(request.query_params["n"])))
+
+
+async def socket_echo(websocket: WebSocket) -> None:
+    await websocket.accept()
+    await websocket.send_text(await websocket.receive_text())
+    await websocket.close()
+
+
+def starlette(**options: Any) -> Starlette:
+    return Starlette(
+        routes=[
+            Route("/research", research, methods=["POST"]),
+            Route("/plain", plain),
+            Route("/streamed", streamed),
+            Route("/fails", fails),
+            Route("/bad", bad),
+            Route("/thread", in_a_thread),
+            WebSocketRoute("/socket", socket_echo),
+        ],
+        middleware=[Middleware(instrument, **options)],
+    )
+
+
+@in_loop
+async def test_a_request_is_a_run_and_replays(store: MemoryStore) -> None:
+    app = starlette(store=store, tags=lambda scope: {"path": scope["path"]})
+    secrets = [uuid.uuid4().hex, uuid.uuid4().hex]  # not in the source, which is in the trace
+    async with client(app) as http:
+        answer = await http.post(
+            "/research", json={"n": 4}, headers={"authorization": f"Bearer {secrets[0]}"}
+        )
+        assert answer.json() == {"total": 12}
+        assert (await http.get(f"/plain?n=2&api_key={secrets[1]}")).text == "4"
+    first, second = traces(store)
+    assert (first.name, second.name) == ("POST /research", "GET /plain")
+    assert first.tags == {"path": "/research"}
+    assert first.output == {"status": 200, "content_type": "application/json", "body": '{"total":12}'}
+    assert first.input["kwargs"]["request"]["headers"]["content-type"] == "application/json"
+    assert len(first.calls) == 4
+    for secret in secrets:
+        assert all(secret.encode() not in store.read(trace.run_id) for trace in (first, second))
+    assert [entry["kind"] for entry in first.journal.entries if entry["kind"] == "gap"] == []
+    again = instrument(starlette(store=MemoryStore()))
+    for trace in (first, second):
+        report = await again.replay_request(trace)
+        assert report.verdict == "identical"
+
+
+@in_loop
+async def test_streams_background_tasks_and_threads_belong_to_the_request(store: MemoryStore) -> None:
+    charged.clear()
+    app = starlette(store=store)
+    async with client(app) as http:
+        assert (await http.get("/streamed")).text == "0 2 4 "
+        assert (await http.get("/thread?n=7")).text == "charged 7"
+    assert charged == [5, 7]
+    first, second = traces(store)
+    assert [call.name for call in first.calls] == ["look", "look", "look", "charge"]
+    assert first.output["body"] == "0 2 4 "
+    assert [call.name for call in second.calls] == ["charge"]
+    for trace in (first, second):
+        assert (await instrument(starlette()).replay_request(trace)).verdict == "identical"
+    assert charged == [5, 7]
+
+
+@in_loop
+async def test_exceptions_pass_and_end_the_run_as_failed(store: MemoryStore) -> None:
+    async with client(starlette(store=store)) as http:
+        with pytest.raises(KeyError) as raised:
+            await http.get("/fails")
+        assert agentloom.trace_of(raised.value).status == "failed"
+        assert (await http.get("/bad")).status_code == 503
+        assert (await http.get("/nowhere")).status_code == 404
+    assert [trace.status for trace in traces(store)] == ["failed", "completed", "completed"]
+
+
+@in_loop
+async def test_only_what_is_worth_it_is_kept() -> None:
+    async def kept(**options: Any) -> list[str]:
+        store = MemoryStore()
+        async with client(starlette(store=store, **options)) as http:
+            for path in ("/plain?n=1", "/bad", "/fails"):
+                with suppress(KeyError):
+                    await http.get(path)
+        return [trace.name.removeprefix("GET ") for trace in traces(store)]
+
+    assert await kept() == ["/plain", "/bad", "/fails"]
+    assert await kept(keep="failed") == ["/bad", "/fails"]
+    assert await kept(keep=lambda trace: trace.name == "GET /plain") == ["/plain"]
+    assert await kept(rate=0) == []
+    assert await kept(rate=0, keep="failed") == []
+
+
+@in_loop
+async def test_the_sample_follows_from_the_id_of_the_request() -> None:
+    async def kept() -> set[str]:
+        store = MemoryStore()
+        app = starlette(
+            store=store, rate=0.5, name=lambda scope: dict(scope["headers"])[b"x-request-id"].decode()
+        )
+        async with client(app) as http:
+            for number in range(40):
+                await http.get("/plain?n=1", headers={"x-request-id": f"request {number}"})
+        return {trace.name for trace in traces(store)}
+
+    first = await kept()
+    assert 8 < len(first) < 32
+    assert await kept() == first
+
+
+@in_loop
+async def test_fifty_requests_at_once_do_not_cross(store: MemoryStore) -> None:
+    def say(seen: Any) -> Says:
+        return Says(f"echo {seen.body['messages'][0]['content']}")
+
+    with FakeProvider(say) as provider:
+        sdk = openai.AsyncOpenAI(base_url=provider.openai_url, api_key="unused")
+        app = fastapi.FastAPI()
+
+        @app.get("/ask/{number}")
+        async def ask(number: int) -> dict[str, Any]:
+            async def agent() -> list[str | None]:
+                async def one(part: int) -> str | None:
+                    content = f"{number}.{part}"
+                    reply = await sdk.chat.completions.create(
+                        model="m", messages=[{"role": "user", "content": content}]
+                    )
+                    return reply.choices[0].message.content
+
+                return list(await asyncio.gather(*(one(part) for part in range(3))))
+
+            return {"said": await record(agent())}
+
+        recorded = instrument(app, store=store)
+        assert recorded.title == "FastAPI"  # what is the application's stays at hand
+        async with client(recorded) as http:
+            answers = await asyncio.gather(*(http.get(f"/ask/{number}") for number in range(50)))
+            for number, answer in enumerate(answers):
+                assert answer.json() == {"said": [f"echo {number}.{part}" for part in range(3)]}
+        assert provider.count == 150
+        found = traces(store)
+        assert len(found) == 50
+        for trace in found:
+            which = trace.name.rpartition("/")[2]
+            asked = [call.request["messages"][0]["content"] for call in trace.calls]
+            assert asked == [f"{which}.{part}" for part in range(3)]
+            assert (await recorded.replay_request(trace)).verdict == "identical"
+        assert provider.count == 150
+        await sdk.close()
+
+
+@in_loop
+async def test_a_changed_application_diverges(store: MemoryStore) -> None:
+    async def answer(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(f"{await look(int(request.query_params['n']) + shift[0])}")
+
+    shift = [0]
+    app = instrument(Starlette(routes=[Route("/", answer)]), store=store)
+    async with client(app) as http:
+        await http.get("/?n=2")
+    (trace,) = traces(store)
+    shift[0] = 1
+    with pytest.raises(DivergenceError, match="args.number"):
+        await app.replay_request(trace)
+    with pytest.raises(TargetError, match="whole request"):
+        await app.replay_request(programs_trace(store))
+
+
+def programs_trace(store: MemoryStore) -> Trace:
+    @agentloom.agent
+    def other() -> int:
+        return 1
+
+    return other.run(store=store)
+
+
+@in_loop
+async def test_flagged_runs_are_kept() -> None:
+    store = MemoryStore()
+
+    async def odd(request: Request) -> PlainTextResponse:
+        if request.query_params["n"] == "1":
+            await flag("odd")
+        return PlainTextResponse("ok")
+
+    async with client(instrument(Starlette(routes=[Route("/", odd)]), store=store, keep="flagged")) as http:
+        for number in range(3):
+            await http.get(f"/?n={number}")
+    assert [trace.input["kwargs"]["request"]["query"] for trace in traces(store)] == ["n=1"]
+
+
+async def served(app: Any, work: Callable[[int], Awaitable[None]]) -> None:
+    """``work(port)`` while a real server serves ``app``."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, log_level="critical", lifespan="on")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.005)
+        await work(listening.getsockname()[1])
+    finally:
+        server.should_exit = True
+        await serving
+        listening.close()
+
+
+@in_loop
+async def test_a_client_that_goes_away_cancels_the_run(store: MemoryStore) -> None:
+    ended = asyncio.Event()
+
+    async def slow(_: Request) -> StreamingResponse:
+        async def parts() -> AsyncIterator[str]:
+            try:
+                yield "first "
+                await agentloom.sleep(30)
+            finally:
+                ended.set()
+
+        return StreamingResponse(parts())
+
+    async def work(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        while b"first" not in await reader.readline():
+            pass
+        writer.close()
+        await writer.wait_closed()
+        await ended.wait()
+
+    await served(instrument(Starlette(routes=[Route("/", slow)]), store=store), work)
+    (trace,) = traces(store)
+    assert trace.status == "cancelled"
+    assert trace.calls[0].status == "cancelled"
+
+
+@in_loop
+async def test_websockets_and_lifespan_pass_by(store: MemoryStore) -> None:
+    began: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        began.append("up")
+        yield
+        began.append("down")
+
+    async def work(port: int) -> None:
+        import websockets
+
+        async with websockets.connect(f"ws://127.0.0.1:{port}/socket") as connection:
+            await connection.send("hello")
+            assert await connection.recv() == "hello"
+        async with httpx2.AsyncClient() as http:
+            assert (await http.get(f"http://127.0.0.1:{port}/plain?n=3")).text == "6"
+
+    routes = [WebSocketRoute("/socket", socket_echo), Route("/plain", plain)]
+    await served(instrument(Starlette(routes=routes, lifespan=lifespan), store=store), work)
+    assert began == ["up", "down"]
+    assert [trace.name for trace in traces(store)] == ["GET /plain"]
+
+
+@in_loop
+async def test_long_bodies_are_known_by_their_digest(store: MemoryStore) -> None:
+    async def size(request: Request) -> PlainTextResponse:
+        return PlainTextResponse("x" * len(await request.body()))
+
+    app = instrument(Starlette(routes=[Route("/", size, methods=["POST"])]), store=store)
+    async with client(app) as http:
+        assert len((await http.post("/", content=b"y" * 200_000)).content) == 200_000
+    (trace,) = traces(store)
+    assert trace.output["body"]["bytes"] == 200_000
+    assert len(store.read(trace.run_id)) < 100_000
+    with pytest.raises(TargetError, match="whole request"):
+        await app.replay_request(trace)
+
+
+def test_what_an_asgi_application_is() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+    async def worker(job: Any) -> None: ...
+
+    assert is_asgi(app)
+    assert is_asgi(starlette())
+    assert is_asgi(fastapi.FastAPI())
+    assert not is_asgi(worker)
+    assert not is_asgi(json.dumps)
