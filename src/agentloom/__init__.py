@@ -9,6 +9,7 @@ program without them does without their modules.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agentloom.adapters.service import instrument
     from agentloom.api.agent import Agent, agent
     from agentloom.api.hosts import (
         Memory,
@@ -64,6 +65,7 @@ __all__ = [
     "flag",
     "goto",
     "http",
+    "instrument",
     "memory",
     "model",
     "note",
@@ -108,6 +110,8 @@ _HOMES = (
 """The modules that define the names; each lists them in its own ``__all__``."""
 _RECORDING_HOMES = ("agentloom.api.recording",)
 _RECORDING_NAMES = frozenset(("RecordedBlock", "RecordedRun", "record", "replaying"))
+_SERVICE_HOMES = ("agentloom.adapters.service",)
+_SERVICE_NAMES = frozenset(("instrument",))
 _WORKFLOW_HOMES = ("agentloom.api.templates", "agentloom.api.workflow")
 _WORKFLOW_NAMES = frozenset(("State", "Template", "Workflow", "goto", "render"))
 
@@ -123,6 +127,8 @@ def __getattr__(name: str) -> object:
         homes = _WORKFLOW_HOMES
     elif name in _RECORDING_NAMES:
         homes = _RECORDING_HOMES
+    elif name in _SERVICE_NAMES:
+        homes = _SERVICE_HOMES
     for home in map(import_module, homes):
         names.update({public: getattr(home, public) for public in home.__all__ if public in __all__})
     return names[name]

@@ -32,7 +32,6 @@ from agentloom.testing import FakeProvider, Says
 from tests.api import recorded_programs as programs
 from tests.api.recorded_programs import in_loop, look
 
-
 instrument: Any = agentloom.instrument
 """An application as such says nothing of how it is replayed."""
 

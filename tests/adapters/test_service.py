@@ -124,7 +124,7 @@ def test_what_is_wrong_is_said_at_once() -> None:
     with pytest.raises(ValueError, match="keep="):
         agentloom.record("x", keep="sometimes")  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="not an int"):
-        instrument(3)  # type: ignore[type-var]
+        instrument(3)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="the class"):
         instrument(int)
     with pytest.raises(NotSupported, match="generator"):

@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar, cast, overload
 
 from agentloom.api.recording_block import RecordedBlock
+from agentloom.api.recording_keep import Keep, checked_keep
 from agentloom.api.recording_mode import replaying
 from agentloom.api.recording_run import RecordedRun
 from agentloom.api.recording_target import target_of_block, target_of_coroutine
@@ -17,7 +18,7 @@ from agentloom.runtime.names import name_of
 from agentloom.runtime.recorder import RunOptions
 from agentloom.store import Store, open_store
 
-__all__ = ["RecordedBlock", "RecordedRun", "record", "replaying"]
+__all__ = ["RecordedBlock", "RecordedRun", "StoreLike", "opened", "record", "replaying"]
 
 R = TypeVar("R")
 StoreLike = Store | str | os.PathLike[str] | None
@@ -33,6 +34,7 @@ def record(
     store: StoreLike = None,
     guard: GuardPolicy | None = None,
     seed: int | None = None,
+    keep: Keep = "all",
 ) -> RecordedBlock: ...
 @overload
 def record(
@@ -45,6 +47,7 @@ def record(
     store: StoreLike = None,
     guard: GuardPolicy | None = None,
     seed: int | None = None,
+    keep: Keep = "all",
 ) -> RecordedRun[R]: ...
 def record(
     what: object,
@@ -56,29 +59,32 @@ def record(
     store: StoreLike = None,
     guard: GuardPolicy | None = None,
     seed: int | None = None,
+    keep: Keep = "all",
 ) -> Any:
     """Make a coroutine a run (to be awaited), or a block of code (``with record("name"):``).
 
+    ``keep`` says whether the run stays once it has ended: ``"failed"``, ``"flagged"``, or a function of its trace.
     The coroutine runs on the deterministic loop; its result is its own, its exceptions are raised as they are. The
     block runs where it stands.
     """
     options = RunOptions(seed, tags or {}, conversation, guard)
+    checked_keep(keep)
     if isinstance(what, str):
         if name is not None:
             raise TypeError("record() was given two names for a block")
         target = target_of_block(name_of("a run", what))
-        return RecordedBlock(target, options, _opened(store))
+        return RecordedBlock(target, options, opened(store), keep)
     if isinstance(what, Coroutine):
-        return _coroutine(cast("Coroutine[Any, Any, object]", what), name, options, store)
+        return _coroutine(cast("Coroutine[Any, Any, object]", what), name, options, store, keep)
     raise TypeError(f"record() takes a coroutine, or a name for a block, not {kind_of(what)}")
 
 
 def _coroutine(
-    coroutine: Coroutine[Any, Any, R], name: str | None, options: RunOptions, store: StoreLike
+    coroutine: Coroutine[Any, Any, R], name: str | None, options: RunOptions, store: StoreLike, keep: Keep
 ) -> RecordedRun[R]:
     try:
         target = target_of_coroutine(coroutine, None if name is None else name_of("a run", name))
-        return RecordedRun(coroutine, target, options, _opened(store))
+        return RecordedRun(coroutine, target, options, opened(store), keep)
     except BaseException:
         began = getattr(coroutine, "cr_frame", None) is None
         if not began and inspect.getcoroutinestate(cast(Any, coroutine)) == inspect.CORO_CREATED:
@@ -86,5 +92,6 @@ def _coroutine(
         raise
 
 
-def _opened(store: StoreLike) -> Store | None:
+def opened(store: StoreLike) -> Store | None:
+    """The store that is meant; None: the default one, asked for when a run begins."""
     return store if store is None or isinstance(store, Store) else open_store(store)

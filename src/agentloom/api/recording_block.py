@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self, cast
 
+from agentloom.api.recording_keep import Held, Keep, held
 from agentloom.api.recording_mode import mode, replaying, trace_to_replay
 from agentloom.api.recording_target import Target, plain, target_of_block
 from agentloom.api.trace import RunNote, Trace
@@ -19,7 +20,6 @@ from agentloom.replay.refusal import Refusing
 from agentloom.replay.replayer import conclude, current_facts, session_for, watch_over
 from agentloom.replay.report import Report
 from agentloom.replay.source import ReplaySource
-from agentloom.replay.stock import ReplayInPlace
 from agentloom.runtime.agents import finish_raised, finish_returned
 from agentloom.runtime.guard_effects import tell_unrecorded
 from agentloom.runtime.interrupts import held_back
@@ -40,10 +40,11 @@ class RecordedBlock:
     Host calls are made where they stand, on whatever loop or thread runs there. Used once.
     """
 
-    def __init__(self, target: Target, options: RunOptions, store: Store | None) -> None:
+    def __init__(self, target: Target, options: RunOptions, store: Store | None, keep: Keep = "all") -> None:
         self._target = target
         self._options = options
         self._store = store
+        self._keep: Keep = keep
         self._stack = contextlib.ExitStack()
         self._session: Session | None = None
         self._recording: Recording | None = None
@@ -55,6 +56,16 @@ class RecordedBlock:
         self._entered = False
         self.output: Any = None
         self.report: Report | None = None
+        self._note: object = None
+        self._ended_by: BaseException | None = None
+        self._failed = False
+
+    def end_as(
+        self, *, failed: bool = False, error: BaseException | None = None, note: object = None
+    ) -> None:
+        """How the run is to end where the block does not raise. ``failed``: it counts as failed for ``keep``;
+        ``error``: what ended it; ``note``: what else the trace is to hold."""
+        self._failed, self._ended_by, self._note = failed, error, note
 
     @property
     def run_id(self) -> str | None:
@@ -69,7 +80,7 @@ class RecordedBlock:
                 f"there is no trace of {self._target.name}: it {self._state}",
                 hint="leave the block first" if "ended" in self._state else None,
             )
-        return Trace.of_run(self._run, self._where, None)
+        return Trace.of_run(self._run, self._where, self._target.again())
 
     def __repr__(self) -> str:
         return f"<recorded block {self._target.name}{f', run {self._run}' if self._run else ''}>"
@@ -136,10 +147,17 @@ class RecordedBlock:
 
     def _begin_recording(self) -> None:
         agent = self._target.agent(_not_called, self._options.guard)
-        store = self._where = self._store if self._store is not None else open_store()
+        target = self._target
+        store = self._where = held(self._store if self._store is not None else open_store(), self._keep)
         self._stack.enter_context(held_back())
         recording = self._recording = begin(
-            agent, (), {}, store=store, options=self._options, outer=_loop(), code=self._target.code(agent)
+            agent,
+            target.args,
+            target.kwargs,
+            store=store,
+            options=self._options,
+            outer=_loop(),
+            code=self._target.code(agent),
         )
         session = self._session = recording.session
         self._run = recording.run_id
@@ -148,16 +166,25 @@ class RecordedBlock:
 
     def _end_recording(self, session: Session, recording: Recording, error: BaseException | None) -> None:
         try:
-            if error is None:
-                finish_returned(session, plain(self.output))
-            else:
-                error.add_note(RunNote.of(recording.run_id, recording.store, None))
-                finish_raised(session, _ended_by(error))
+            if self._note is not None and session.engine.failure is None:
+                session.engine.mark("note", self._note)
+            self._finish(session, error)
         finally:
+            if error is not None:
+                error.add_note(RunNote.of(recording.run_id, recording.store, self._target.again()))
             self._state = ""
             session.source.close()
             tell_unrecorded(session.engine.unrecorded)
             recording.close()
+            if isinstance(recording.store, Held):
+                recording.store.settle(failed=self._failed)
+
+    def _finish(self, session: Session, error: BaseException | None) -> None:
+        error = self._ended_by if error is None else error
+        if error is None:
+            finish_returned(session, plain(self.output))
+        else:
+            finish_raised(session, _ended_by(error))
 
     # -- replay ------------------------------------------------------------------------------------------------------
 
@@ -169,16 +196,17 @@ class RecordedBlock:
         self._facts = current_facts(agent, recording)
         source = self._source = ReplaySource(recording)
         session = self._session = session_for(recording, source, agent.root)
-        session.stock = StockCalls(ReplayInPlace(source))
+        if session.stock is None:
+            raise TargetError(
+                f"run {recording.run} is none of a block or a function where it stands, as {recording.agent!r} is here",
+                hint="record it again, or replay it by what made it",
+            )
         watch_over(session, Refusing(source))
         self._enter(session.root)
 
     def _end_replay(self, session: Session, source: ReplaySource, error: BaseException | None) -> None:
         try:
-            if error is None:
-                finish_returned(session, plain(self.output))
-            else:
-                finish_raised(session, _ended_by(error))
+            self._finish(session, error)
         except ControlFlow:
             pass  # the verdict is with the source
         finally:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar, cast
 
+from agentloom.api.recording_keep import Held, Keep, held
 from agentloom.api.recording_mode import mode, trace_to_replay
 from agentloom.api.recording_target import Target, plain
 from agentloom.api.trace import RunNote, Trace
@@ -78,7 +79,9 @@ class RecordedRun(Coroutine[Any, Any, R]):
         target: Target,
         options: RunOptions,
         store: Store | None,
+        keep: Keep = "all",
     ) -> None:
+        self._keep: Keep = keep
         self._coroutine = coroutine
         self._target = target
         self._options = options
@@ -169,7 +172,7 @@ class RecordedRun(Coroutine[Any, Any, R]):
             return outcome.of(self._coroutine)
 
         agent = target.agent(main, self._options.guard)
-        store = self._where = self._store if self._store is not None else open_store()
+        store = self._where = held(self._store if self._store is not None else open_store(), self._keep)
         recording = begin(
             agent,
             target.args,
@@ -187,6 +190,8 @@ class RecordedRun(Coroutine[Any, Any, R]):
             raise
         finally:
             self._state = ""
+            if isinstance(store, Held):
+                store.settle()
         return cast(R, outcome.value)
 
     def _replayed(self) -> R:

@@ -34,6 +34,7 @@ __all__ = [
     "plain_function",
     "target_of_block",
     "target_of_coroutine",
+    "target_of_function",
 ]
 
 KINDS = frozenset(("function", "call", "block"))
@@ -59,6 +60,7 @@ class Target:
     wrapped: int = 0
     missing: str | None = None
     block: bool = False
+    stock: bool = False
 
     def agent(self, main: Callable[..., Any], guard: str | None = None) -> AgentFunction:
         """What is run under a session: ``main``, in the place of the function."""
@@ -77,6 +79,8 @@ class Target:
             entry["kind"] = "function"
             if self.wrapped:
                 entry["wrapped"] = self.wrapped
+            if self.stock:
+                entry["stock"] = True
         else:
             entry["kind"] = "block" if self.block else "call"
             entry["missing"] = self.missing
@@ -176,9 +180,27 @@ def target_of_coroutine(coroutine: Coroutine[Any, Any, Any], name: str | None) -
     return Target(chosen, module, called, described.file, function, args, kwargs, wrapped)
 
 
-def target_of_block(name: str) -> Target:
-    """Describe a block of the user's code that runs now."""
-    return replace(_elsewhere(name, name, "it is a block of code"), block=True)
+def target_of_block(name: str, given: Mapping[str, Any] | None = None) -> Target:
+    """Describe a block of the user's code that runs now; ``given`` is what it was given, if anything."""
+    return replace(_elsewhere(name, name, "it is a block of code"), block=True, kwargs=given or {})
+
+
+def target_of_function(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], name: str
+) -> Target:
+    """Describe a call of a plain function, which is run where it stands."""
+    module, called = str(getattr(function, "__module__", "?")), str(getattr(function, "__qualname__", name))
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return _elsewhere(name, called, f"{called} is no plain function")
+    found = _function_called(module, called, code)
+    if found is None:
+        return _of_code(name, called, module, code, f"{called} is not found in {module} by that name")
+    described = AgentFunction.of(function)
+    why = _not_exact(args, kwargs, code)
+    if why is not None:
+        return _of_code(name, called, module, code, f"{called} was given {why}")
+    return Target(name, module, called, described.file, function, args, kwargs, found[1], stock=True)
 
 
 def _of_code(name: str, called: str, module: str, code: CodeType, why: str) -> Target:

@@ -221,6 +221,12 @@ class Trace:
         return cast("dict[str, str]", self._payload(self.journal.entries[0], "tags") or {})
 
     @property
+    def notes(self) -> list[Any]:
+        """The notes in the trace, in their order; those whose payload was erased are left out."""
+        found = [entry["val"] for entry in self.journal.entries if entry["kind"] == "note" and "val" in entry]
+        return [decode(self.journal.tree(blob), TYPES) for blob in found if self.journal.has(blob)]
+
+    @property
     def _end(self) -> Mapping[str, Any] | None:
         for entry in reversed(self.journal.entries):
             if entry["kind"] == "end":

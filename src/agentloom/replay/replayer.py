@@ -25,6 +25,7 @@ from agentloom.replay.refusal import Refusing, environment_finding
 from agentloom.replay.report import CallRef, Finding, Report, Verdict
 from agentloom.replay.search import earlier_holder, holds_placeholder
 from agentloom.replay.source import ReplaySource
+from agentloom.replay.stock import ReplayInPlace
 from agentloom.replay.summaries import recorded_ref
 from agentloom.runtime.agents import AgentFunction, execute_blocking
 from agentloom.runtime.caches import warm_caches
@@ -41,6 +42,7 @@ from agentloom.runtime.redaction_secrets import Secret
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
+from agentloom.runtime.stock import StockCalls
 
 __all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for", "watch_over"]
 
@@ -113,7 +115,16 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
     )
     policy = recording.payload("policy")
     session.adopts = guard.virtual and isinstance(policy, dict) and policy.get("threads") == "adopted"
+    if _runs_in_place(recording):
+        session.stock = StockCalls(ReplayInPlace(source))
     return session
+
+
+def _runs_in_place(recording: Recording) -> bool:
+    """Whether the run had no loop of its own: a block of code, a plain function where it stood."""
+    code = recording.payload("code")
+    entry = code.get("entry") if isinstance(code, dict) else None
+    return isinstance(entry, dict) and (entry.get("stock") is True or entry.get("kind") == "block")
 
 
 def run_agent(

@@ -15,8 +15,9 @@ T = TypeVar("T")
 
 def run_sync(session: Session, main: Callable[[], T]) -> T:
     """Call ``main`` with the session's root scope current."""
-    session.blocking = True
-    session.engine.take()
+    if session.stock is None:
+        session.blocking = True
+        session.engine.take()
     try:
         with entered(session.root):
             try:

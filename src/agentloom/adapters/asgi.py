@@ -1,0 +1,252 @@
+"""ASGI: one run for each request of a service.
+
+Pure ASGI, nothing of a framework: responses stream as ever, background tasks and exceptions are those of the
+application, websockets and lifespan pass by. The application stays on its own event loop, where its pools live; what
+it records inside (``await record(...)``, ``wrap``) gets the deterministic loop, in the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import types
+from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
+from typing import Any, cast
+
+from agentloom.api.recording_block import RecordedBlock
+from agentloom.api.recording_mode import replaying
+from agentloom.api.recording_target import target_of_block
+from agentloom.api.recording_worker import Service
+from agentloom.api.trace import Trace
+from agentloom.errors import NotSupported, TargetError
+from agentloom.runtime.passed import left_out
+from agentloom.runtime.profiles import plain_url
+from agentloom.runtime.scope import current
+
+__all__ = ["RecordedApp", "is_asgi"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_KEPT_BODY = 64 << 10
+"""Bytes of a request's or a response's body that the trace holds; of a longer one its length and digest."""
+_KEPT_HEADERS = frozenset(("accept", "content-type", "user-agent", "x-request-id", "traceparent"))
+
+
+def is_asgi(target: object) -> bool:
+    """Whether ``target`` looks like an ASGI application: called with scope, receive and send."""
+    call = target if isinstance(target, types.FunctionType) else getattr(type(target), "__call__", None)  # noqa: B004
+    code = getattr(call, "__code__", None)
+    return code is not None and code.co_varnames[: code.co_argcount][-3:] == ("scope", "receive", "send")
+
+
+class _Body:
+    """A body that passes by: the first bytes, the length, the digest."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._length = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, data: bytes) -> None:
+        self._length += len(data)
+        self._digest.update(data)
+        if self._length <= _KEPT_BODY:
+            self._kept += data
+
+    def facts(self) -> object:
+        """Text where it is text, bytes, or what is known of a long one."""
+        if self._length > _KEPT_BODY:
+            return {"bytes": self._length, "sha256": self._digest.hexdigest()}
+        data = bytes(self._kept)
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            return data
+
+
+class RecordedApp:
+    """``app`` with each HTTP request as a run. Everything else is the application's own, attributes too."""
+
+    def __init__(self, app: Any, service: Service) -> None:
+        self.app = app
+        self.service = service
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.app, name)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or current() is not None:
+            await self.app(scope, receive, send)
+            return
+        service = self.service
+        options = service.options(scope)
+        if not service.chosen(options, _id_of(scope)):
+            with left_out():
+                await self.app(scope, receive, send)
+            return
+        name = service.named(f"{scope['method']} {scope['path']}", scope)
+        exchange = _Exchange(receive, send)
+        target = target_of_block(name, {"request": _request(scope)})
+        async with RecordedBlock(target, options, service.store, service.keep) as run:
+            try:
+                await self.app(scope, exchange.receive, exchange.send)
+            finally:
+                run.output = exchange.answer()
+                run.end_as(
+                    failed=exchange.status >= 500,
+                    error=asyncio.CancelledError() if exchange.left else None,
+                    note={"request body": exchange.asked.facts()},
+                )
+
+    async def replay_request(self, trace: Trace) -> Any:
+        """Replay the run of a request with the application as it is now, nothing is performed; the report. Raises
+        ``DivergenceError`` where it differs, and ``TargetError`` for a trace of something else."""
+        request = trace.input["kwargs"].get("request")
+        body = next((note["request body"] for note in trace.notes if "request body" in note), None)
+        if not isinstance(request, dict) or not isinstance(body, str | bytes):
+            raise TargetError(
+                f"run {trace.run_id} of {trace.name} does not hold a whole request",
+                hint=f"requests with a body of up to {_KEPT_BODY} bytes are kept",
+            )
+        asked = iter([{"type": "http.request", "body": body.encode() if isinstance(body, str) else body}])
+
+        async def receive() -> Message:
+            for message in asked:
+                return message
+            await asyncio.Event().wait()  # the client waits for the answer
+            raise NotSupported("nothing comes after the request")
+
+        async def send(message: Message) -> None:
+            del message
+
+        block: list[RecordedBlock] = []
+        with replaying(trace):
+            await self._again(_scope_of(cast("dict[str, Any]", request)), trace, receive, send, block)
+        report = block[0].report
+        if report is None:
+            raise TargetError(
+                f"run {trace.run_id} could not be replayed", hint="replay it under AGENTLOOM=replay"
+            )
+        return report
+
+    async def _again(
+        self, scope: Scope, trace: Trace, receive: Receive, send: Send, block: list[RecordedBlock]
+    ) -> None:
+        exchange = _Exchange(receive, send)
+        options = self.service.options(scope)
+        run = RecordedBlock(target_of_block(trace.name), options, None)
+        block.append(run)
+        async with run:
+            try:
+                await self.app(scope, exchange.receive, exchange.send)
+            finally:
+                run.output = exchange.answer()
+
+
+class _Exchange:
+    """What passes between the server and the application: seen, not changed. The server's own code runs outside of the
+    run: its clocks and its log are its own."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        self._outside = contextvars.copy_context()
+        self.asked, self._said = _Body(), _Body()
+        self.status = 0
+        self._type: str | None = None
+        self._done = False
+        self.left = False
+
+    async def receive(self) -> Message:
+        """What the server hands over."""
+        message = await _in_context(self._outside.copy(), self._receive())
+        if message["type"] == "http.request":
+            self.asked.add(message.get("body") or b"")
+        elif message["type"] == "http.disconnect" and not self._done:
+            self.left = True  # the client went away before its answer was complete
+        return cast(Message, message)
+
+    async def send(self, message: Message) -> None:
+        """What the application answers."""
+        if message["type"] == "http.response.start":
+            self.status = int(message["status"])
+            headers: Any = message.get("headers") or ()
+            self._type = next(
+                (value.decode("latin-1") for name, value in headers if name == b"content-type"), None
+            )
+        elif message["type"] == "http.response.body":
+            self._said.add(message.get("body") or b"")
+            self._done = not message.get("more_body", False)
+        await _in_context(self._outside.copy(), self._send(message))
+
+    def answer(self) -> dict[str, Any] | None:
+        """What the run's output is; None where no answer was begun."""
+        if not self.status:
+            return None
+        return {"status": self.status, "content_type": self._type, "body": self._said.facts()}
+
+
+@types.coroutine
+def _in_context(context: contextvars.Context, work: Awaitable[Any]) -> Generator[Any, Any, Any]:
+    """``await work`` with its code in ``context``."""
+    steps = _awaiting(work)
+    step: Callable[[Any], Any] = steps.send
+    sent: Any = None
+    while True:
+        try:
+            waits_for = context.run(step, sent)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            sent = yield waits_for
+            step = steps.send
+        except BaseException as error:  # noqa: BLE001 - thrown into the task: it is the work's
+            sent, step = error, steps.throw
+
+
+async def _awaiting(work: Awaitable[Any]) -> Any:
+    return await work
+
+
+def _headers(scope: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers") or ()
+    }
+
+
+def _id_of(scope: Scope) -> str | None:
+    """What a request is known by: its id, or its place in a distributed trace."""
+    headers = _headers(scope)
+    return headers.get("x-request-id") or headers.get("traceparent")
+
+
+def _request(scope: Scope) -> dict[str, Any]:
+    """What the trace holds of a request: no header that carries a credential."""
+    query = bytes(scope.get("query_string") or b"").decode("latin-1")
+    address = plain_url(f"http://x/?{query}").partition("?")[2] if query else ""
+    headers = {name: value for name, value in _headers(scope).items() if name in _KEPT_HEADERS}
+    return {"method": scope["method"], "path": scope["path"], "query": address, "headers": headers}
+
+
+def _scope_of(request: Mapping[str, Any]) -> Scope:
+    """The scope of a recorded request."""
+    path = str(request["path"])
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": request["method"],
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": str(request["query"]).encode("latin-1"),
+        "root_path": "",
+        "headers": [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in request["headers"].items()
+        ],
+        "client": None,
+        "server": None,
+    }

@@ -1,0 +1,61 @@
+"""Calls that belong to no run: they pass as ever, are counted, and are told once for each client.
+
+Seams ask here for what they let through, from the first run of a process on (before, nothing is patched). Host work of
+a run does not count, nor what somebody left out of the record on purpose.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from agentloom.runtime.scope import current
+from agentloom.runtime.work import under_way
+
+__all__ = ["counts", "left_out", "passes"]
+
+_MOST = 100  # clients that are told apart
+_left_out: contextvars.ContextVar[bool] = contextvars.ContextVar("agentloom.left_out", default=False)
+_counts: dict[str, int] = {}
+_lock = threading.Lock()
+_log = logging.getLogger("agentloom.recording")
+
+
+def passes(client: str, where: str = "") -> bool:
+    """Whether a call of ``client`` (such as ``httpx2.AsyncClient``) to ``where`` belongs to no run. Then it counts."""
+    if current() is not None:
+        return False
+    if under_way() is not None or _left_out.get():
+        return True
+    with _lock:
+        first = client not in _counts
+        if first and len(_counts) >= _MOST:
+            return True
+        _counts[client] = _counts.get(client, 0) + 1
+    if first:
+        to = f" to {where}" if where else ""
+        _log.warning(
+            "a call of %s%s belongs to no run: it passes, and is not recorded (told once for each client)."
+            " If it should be: make it in an agent, or in record(...)",
+            client, to,
+        )  # fmt: skip
+    return True
+
+
+def counts() -> dict[str, int]:
+    """How many calls of each client belonged to no run so far in this process."""
+    with _lock:
+        return dict(_counts)
+
+
+@contextmanager
+def left_out() -> Generator[None]:
+    """A block that is not recorded on purpose (a request that was not sampled): its calls are not told."""
+    token = _left_out.set(True)
+    try:
+        yield
+    finally:
+        _left_out.reset(token)
