@@ -17,6 +17,7 @@ from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
+from agentloom.runtime.redaction_rules import Rules, checked_rules, use_secrets
 from agentloom.runtime.scope import Scope, current
 from agentloom.store import MemoryStore, Store, open_store
 
@@ -40,10 +41,11 @@ class Agent(Generic[P, R]):
         name: str | None = None,
         profiles: Iterable[Profile] = (),
         guard: GuardPolicy | None = None,
+        secrets: Rules | None = None,
     ) -> None:
-        self.function = AgentFunction.of(
-            function, name, profiles, None if guard is None else chosen_policy(guard)
-        )
+        rules = checked_rules("agent(secrets=)", secrets)
+        policy = None if guard is None else chosen_policy(guard)
+        self.function = AgentFunction.of(function, name, profiles, policy, rules)
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -63,18 +65,21 @@ class Agent(Generic[P, R]):
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
         guard: GuardPolicy | None = None,
+        secrets: Rules | None = None,
         **kwargs: Any,
     ) -> Trace:
         """Run to the end and return the trace. Raises what the agent raises; ``trace_of(error)`` is its trace.
 
         ``store`` is a store or the folder of one (default: ``AGENTLOOM_STORE``, else ``.agentloom``); ``guard`` the
-        policy of this run (default: the agent's). An async agent gets an event loop for its host work; where one is
-        running already, use ``arun``. Under ``AGENTLOOM=replay`` the run is replayed and its trace returned; under
-        ``off`` it is kept in memory alone.
+        policy of this run (default: the agent's), ``secrets`` rules for it alone. An async agent gets an event
+        loop for its host work; where one is running already, use ``arun``. Under ``AGENTLOOM=replay`` the run
+        is replayed and its trace returned; under ``off`` it is kept in memory alone.
         """
         with UserFrames():
             self._refuse_inside(current())
-            options = RunOptions(seed, tags or {}, conversation, guard)
+            options = RunOptions(
+                seed, tags or {}, conversation, guard, checked_rules("run(secrets=)", secrets)
+            )
             chosen = _store(store)
             if chosen is None:
                 return self._replayed(args, kwargs, store, options)
@@ -97,12 +102,15 @@ class Agent(Generic[P, R]):
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
         guard: GuardPolicy | None = None,
+        secrets: Rules | None = None,
         **kwargs: Any,
     ) -> Trace:
         """As ``run``, inside a running event loop, which performs the host work. A sync agent blocks it meanwhile."""
         with UserFrames():
             self._refuse_inside(current())
-            options = RunOptions(seed, tags or {}, conversation, guard)
+            options = RunOptions(
+                seed, tags or {}, conversation, guard, checked_rules("run(secrets=)", secrets)
+            )
             chosen = _store(store)
             if chosen is None:
                 return self._replayed(args, kwargs, store, options)
@@ -150,7 +158,8 @@ class Agent(Generic[P, R]):
         chosen = store if store is None or isinstance(store, Store) else open_store(store)
         trace = trace_to_replay(self.function.name, options.tags, chosen)
         given: dict[str, Any] = {"args": list(args), "kwargs": dict(kwargs)}
-        report = replay(trace.journal, self.function, given=given)
+        with use_secrets(options.secrets):
+            report = replay(trace.journal, self.function, given=given)
         if report.verdict == "diverged":
             raise DivergenceError(report)
         error = trace.error
@@ -195,7 +204,11 @@ def agent(function: Callable[P, Coroutine[Any, Any, R]], /) -> Agent[P, Coroutin
 def agent(function: Callable[P, R], /) -> Agent[P, R]: ...
 @overload
 def agent(
-    *, name: str | None = None, profiles: Iterable[Profile] = (), guard: GuardPolicy | None = None
+    *,
+    name: str | None = None,
+    profiles: Iterable[Profile] = (),
+    guard: GuardPolicy | None = None,
+    secrets: Rules | None = None,
 ) -> Callable[[Callable[P, R]], Agent[P, R]]: ...
 def agent(
     function: Callable[..., Any] | None = None,
@@ -204,13 +217,15 @@ def agent(
     name: str | None = None,
     profiles: Iterable[Profile] = (),
     guard: GuardPolicy | None = None,
+    secrets: Rules | None = None,
 ) -> Any:
     """Make a function an agent (decorator). ``name`` is what runs are listed under; default: the function's name.
-    ``profiles`` (see ``profile``) sort the fields of the requests made in it; ``guard`` is the policy of its runs."""
+    ``profiles`` (see ``profile``) sort the fields of the requests made in it; ``guard`` is the policy of its runs,
+    ``secrets`` what is kept out of them (see ``secrets``)."""
     if function is None:
 
         def decorate(chosen: Callable[..., Any]) -> Agent[..., Any]:
-            return Agent(chosen, name, profiles, guard)
+            return Agent(chosen, name, profiles, guard, secrets)
 
         return decorate
-    return Agent(function, name, profiles, guard)
+    return Agent(function, name, profiles, guard, secrets)

@@ -34,6 +34,7 @@ from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.changes import profiles_of, use_profiles
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.profiles import Profile
+from agentloom.runtime.redaction_rules import Rules, checked_rules
 from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import current
 from agentloom.store import Store
@@ -46,15 +47,22 @@ StoreLike = Store | str | os.PathLike[str] | None
 
 class Workflow:
     """Named steps, each after those that it names in ``after=``. ``name`` is what its runs are listed under;
-    ``profiles`` (see ``profile``) sort the fields of the requests made in it; ``guard`` is the policy of its runs."""
+    ``profiles`` (see ``profile``) sort the fields of the requests made in it; ``guard`` is the policy of its runs,
+    ``secrets`` what is kept out of them (see ``secrets``)."""
 
     def __init__(
-        self, name: str = "workflow", *, profiles: Iterable[Profile] = (), guard: GuardPolicy | None = None
+        self,
+        name: str = "workflow",
+        *,
+        profiles: Iterable[Profile] = (),
+        guard: GuardPolicy | None = None,
+        secrets: Rules | None = None,
     ) -> None:
         check_workflow_name(name)
         self.name = name
         self._profiles = profiles_of(profiles)
         self._guard: GuardPolicy | None = None if guard is None else chosen_policy(guard)
+        self._secrets = checked_rules("Workflow(secrets=)", secrets)
         self._steps: dict[str, Step] = {}
         self._open: dict[str, None] = {}  # decorators that have not decorated anything yet
         self._built: Graph | None = None
@@ -258,12 +266,19 @@ class Workflow:
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
         guard: GuardPolicy | None = None,
+        secrets: Rules | None = None,
     ) -> Trace:
         """Run all steps and return the trace; ``trace.output`` is the last step's result, or where several branches
         end a mapping of theirs by name. ``seed`` seeds the run's own random draws and is not sent to any provider."""
         with UserFrames():
             return self.agent().run(
-                input, seed=seed, store=store, tags=tags, conversation=conversation, guard=guard
+                input,
+                seed=seed,
+                store=store,
+                tags=tags,
+                conversation=conversation,
+                guard=guard,
+                secrets=secrets,
             )
 
     async def arun(
@@ -275,11 +290,18 @@ class Workflow:
         tags: Mapping[str, str] | None = None,
         conversation: str | None = None,
         guard: GuardPolicy | None = None,
+        secrets: Rules | None = None,
     ) -> Trace:
         """As ``run``, inside a running event loop."""
         with UserFrames():
             return await self.agent().arun(
-                input, seed=seed, store=store, tags=tags, conversation=conversation, guard=guard
+                input,
+                seed=seed,
+                store=store,
+                tags=tags,
+                conversation=conversation,
+                guard=guard,
+                secrets=secrets,
             )
 
     def stream(self, input: object, **options: Any) -> WorkflowStream:  # noqa: A002 - the word of the contract
@@ -304,7 +326,13 @@ class Workflow:
         self._graph()
         made: Agent[..., Any] = Agent(self._execute, self.name)
         made.function = AgentFunction(
-            self.name, self._execute, self._module, self.name, self._file, guard=self._guard
+            self.name,
+            self._execute,
+            self._module,
+            self.name,
+            self._file,
+            guard=self._guard,
+            secrets=self._secrets,
         )
         return made
 

@@ -19,6 +19,7 @@ from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.names import name_of, refuse_uncallable
 from agentloom.runtime.profiles import Profile
+from agentloom.runtime.redaction_rules import NO_RULES, Rules
 from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import Scope, entered, require
 from agentloom.runtime.session import Session
@@ -44,7 +45,8 @@ and not wherever the stack of that day ends."""
 @dataclass(frozen=True, slots=True)
 class AgentFunction:
     """A user's function as an agent. ``file`` is where it is defined; ``profiles`` hold in its runs, and for its calls
-    where it is a child; ``guard`` is the policy of its runs (None: the default)."""
+    where it is a child; ``guard`` is the policy of its runs (None: the default), ``secrets`` what is
+    kept out of them; where it is a child, out of the run that it is part of, from then on."""
 
     name: str
     function: Callable[..., object]
@@ -53,6 +55,7 @@ class AgentFunction:
     file: str | None
     profiles: tuple[Profile, ...] = ()
     guard: GuardPolicy | None = None
+    secrets: Rules = NO_RULES
 
     @classmethod
     def of(
@@ -61,6 +64,7 @@ class AgentFunction:
         name: str | None = None,
         profiles: Iterable[Profile] = (),
         guard: GuardPolicy | None = None,
+        secrets: Rules = NO_RULES,
     ) -> AgentFunction:
         """Describe ``function``; its annotations declare the types of its input and output."""
         refuse_uncallable("an agent", function)
@@ -70,7 +74,7 @@ class AgentFunction:
         file = os.path.abspath(code.co_filename) if code is not None else None
         qualname = str(getattr(function, "__qualname__", type(function).__qualname__))
         called = str(getattr(function, "__name__", qualname)) if name is None else name_of("an agent", name)
-        return cls(called, function, module, qualname, file, profiles_of(profiles), guard)
+        return cls(called, function, module, qualname, file, profiles_of(profiles), guard, secrets)
 
     @property
     def is_async(self) -> bool:
@@ -94,6 +98,7 @@ async def execute(
 ) -> object:
     """Run an async agent while the caller's event loop performs its host work; returns its output, decoded."""
     driver: AsyncDriver | None = None
+    _keep_out(session, agent)
     with held_back(), use_profiles(*agent.profiles):
         try:
             main = _coroutine(agent, args, kwargs)
@@ -112,6 +117,7 @@ def execute_blocking(
     session: Session, agent: AgentFunction, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
     """Run a sync agent (live or replayed), or an async agent from a source that never waits (replay)."""
+    _keep_out(session, agent)
     with held_back(), use_profiles(*agent.profiles):
         try:
             if agent.is_async:
@@ -123,6 +129,12 @@ def execute_blocking(
             finish_raised(session, error)
             raise
         return finish_returned(session, value)
+
+
+def _keep_out(session: Session, agent: AgentFunction) -> None:
+    """On replay too: what of an agent's rules is code (functions, values) is not in the trace."""
+    if session.engine.redactor is not None:
+        session.engine.redactor.add(agent.secrets)
 
 
 def _coroutine(
@@ -169,6 +181,7 @@ def _child(scope: Scope, agent: AgentFunction, args: tuple[object, ...], kwargs:
             hint="an agent or workflow that calls itself needs an end; make a loop of a long chain",
             depth=scope.depth + 1,
         )
+    _keep_out(scope.session, agent)
     spec = CallSpec("agent", agent.name, {"args": list(args), "kwargs": dict(kwargs)})
     call = scope.session.engine.begin(spec, scope)
     below = scope.child(agent.name, parent=call.id)

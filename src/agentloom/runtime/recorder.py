@@ -26,7 +26,7 @@ from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.places import Places
 from agentloom.runtime.redaction import Redactor
-from agentloom.runtime.redaction_rules import in_effect
+from agentloom.runtime.redaction_rules import NO_RULES, Rules, in_effect
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
@@ -42,12 +42,13 @@ _POOL_BYTES = 1024  # 64 salts
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """What a run may carry besides its input: seed, tags (name to value), the conversation that it belongs to, and the
-    policy of its guard (None: the agent's)."""
+    policy of its guard (None: the agent's), and what is secret in it beside the agent's own rules."""
 
     seed: int | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     conversation: str | None = None
     guard: str | None = None
+    secrets: Rules = NO_RULES
 
 
 class Recording:
@@ -109,7 +110,9 @@ def begin(
     run_id = runids.new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
     nonce = os.urandom(32)
     guard = guard_for_recording(policy)
-    rules = in_effect()
+    rules = in_effect(agent.secrets, options.secrets)
+    redactor = Redactor(rules)
+    redactor.check_name("the name of the agent", agent.name)
     kept: dict[str, Tree] = {"secrets": facts} if (facts := rules.facts()) else {}
     payloads: dict[str, Tree] = {
         "code": identity,
@@ -123,7 +126,6 @@ def begin(
         payloads["conversation"] = encode(options.conversation, TYPES)
     with held_back():
         appender = store.create(run_id)
-        redactor = Redactor(rules)
         ledger = TraceLedger(appender.append, _pooled(_urandom), reads=guard.pending, redactor=redactor)
         source = LiveSource(outer, clock)
         engine = Engine(

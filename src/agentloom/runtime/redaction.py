@@ -10,6 +10,7 @@ from functools import partial
 from operator import is_
 from typing import TYPE_CHECKING, cast
 
+from agentloom.errors import ValueRefused
 from agentloom.format.blobs import Suspect
 from agentloom.format.canonical import Tree
 from agentloom.format.captures import Grown
@@ -21,7 +22,7 @@ from agentloom.runtime.redaction_found import BEGINNING, REST, Known
 from agentloom.runtime.redaction_names import is_secret_name, is_secret_variable, scheme_of
 from agentloom.runtime.redaction_numbers import LEARNED, Numbers, is_telling
 from agentloom.runtime.redaction_plan import PIECED, SPELT
-from agentloom.runtime.redaction_rules import NO_RULES, Rules
+from agentloom.runtime.redaction_rules import NO_RULES, Rules, joined
 from agentloom.runtime.redaction_secrets import Secret
 from agentloom.runtime.redaction_streams import Joined, flowing
 from agentloom.runtime.redaction_trees import Trees, free_key
@@ -41,6 +42,8 @@ class Redactor:
 
     def __init__(self, rules: Rules = NO_RULES, given: Mapping[int, Secret] | None = None) -> None:
         self.rules = rules
+        self._added_rules = [rules]
+        self._replays = given is not None
         self.clear: set[str] = set()
         """Names of calls in which there is no secret."""
         self._environment = environment_values()
@@ -73,6 +76,27 @@ class Redactor:
     def fresh(self) -> bool:
         """Whether secrets were met that no entry tells of yet."""
         return self._numbers.fresh
+
+    def add(self, rules: Rules) -> None:
+        """From now on these rules hold as well: those of an agent that is called in the run."""
+        if rules is NO_RULES or any(one is rules for one in self._added_rules):
+            return
+        self._added_rules.append(rules)
+        self.rules = whole = joined(self.rules, rules)
+        self._finder.add(whole.values, whole.field_names, whole.finder())
+        self._trees.use(whole)
+        self.clear.clear()
+
+    def check_name(self, what: str, name: str) -> None:
+        """``ValueRefused`` where a run is recorded and a name holds a secret: names are part of the ids of calls, which
+        stand in the trace as they are."""
+        if not self._replays and self.name(name) is not name:
+            raise ValueRefused(
+                what,
+                "str",
+                "it looks like a secret, and names stand in the trace as they are",
+                hint="give another name; a value belongs into an argument or a tag",
+            )
 
     # -- the gate ------------------------------------------------------------------------------------------------
 

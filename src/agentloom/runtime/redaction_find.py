@@ -86,6 +86,19 @@ class Finder:
         self._learned: dict[bytes, Known] = {}
         self._extra: Plan | None = None
 
+    def add(
+        self,
+        values: Mapping[bytes, Known],
+        names: Sequence[bytes],
+        more: Callable[[bytes], Iterable[Found]] | None,
+    ) -> None:
+        """From now on find these too; ``names`` and ``more`` are all that there are."""
+        whole = {**self._plan.values, **values}
+        self._plan = plan(tuple(sorted(whole.items(), key=_first)), tuple(names), whole=True)
+        self.find = self._plan.automaton.find_matches_as_indexes
+        self.more = more
+        self.quick = more is None and self._extra is None
+
     def knows(self, value: bytes) -> bool:
         """Whether this value is looked for."""
         return value in self._learned or value in self._plan.values

@@ -160,7 +160,7 @@ _NAMES = """assword ASSWORD asswd ASSWD assphrase ASSPHRASE ecret ECRET pi_key P
     dToken ityToken rfToken rerToken -token -Token -TOKEN stoken htoken ntoken dtoken itytoken rftoken
     rertoken rivate_key RIVATE_KEY rivateKey rivate-key rivate-Key rivatekey ccess_key CCESS_KEY ccessKey
     ccess-key ccess-Key ccesskey cret_key CRET_KEY cretKey cret-key cret-Key cretkey uth-key uth-Key uth_key
-    UTH_KEY uthKey uthorization UTHORIZATION -auth -Auth ookie OOKIE ookie2 redential REDENTIAL redentials
+    UTH_KEY uthKey uthorization UTHORIZATION ookie OOKIE ookie2 redential REDENTIAL redentials
     REDENTIALS""".split()
 _ENDS = ('"', "'", "=", ":", "\\", " =", " :", "%3D", "%3d", "%22")
 _QUERY = ("key", "token", "sig", "signature", "auth", "code")

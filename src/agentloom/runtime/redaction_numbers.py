@@ -71,18 +71,27 @@ class Numbers:
         return number
 
     def agree(self, then: Tree, now: Tree) -> bool:
-        """On replay: whether two payloads are equal but for the numbers of secrets, each of which stands for
-        the same one everywhere. From then on this process numbers them as the trace does."""
+        """On replay: whether two payloads are equal but for the numbers of secrets that the trace does not know, each
+        of which stands for the same one everywhere in the run. From then on this process numbers them as the trace
+        does."""
         before, after = PLACEHOLDER.split(_text(then)), PLACEHOLDER.split(_text(now))
         if len(before) != len(after) or len(before) == 1 or before[::2] != after[::2]:
             return False
         pairs = {(int(new), int(old)) for new, old in zip(after[1::2], before[1::2], strict=True)}
         if len({new for new, _ in pairs}) != len(pairs) or len({old for _, old in pairs}) != len(pairs):
             return False
-        back = {alias: number for number, alias in self._alias.items()}
-        for new, old in pairs:
-            self._alias[back.get(new, new)] = old
+        if not all(new == old or self._may_stand(new, old) for new, old in pairs):
+            return False
+        self._alias |= {new: old for new, old in pairs if new != old}
         return True
+
+    def _may_stand(self, new: int, old: int) -> bool:
+        """Whether a secret of this process may be the trace's ``old``: neither is known to be another."""
+        known = self._alias.get(new)
+        if known is not None:
+            return known == old
+        settled = self._alias.values()
+        return new not in self._given and new not in settled and old not in settled
 
     @property
     def fresh(self) -> bool:

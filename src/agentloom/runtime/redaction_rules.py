@@ -15,7 +15,17 @@ from agentloom.runtime.fieldrules import steps_of
 from agentloom.runtime.redaction_env import LEAST, environment_values, too_common
 from agentloom.runtime.redaction_found import Found, Known
 
-__all__ = ["NO_RULES", "Rules", "SecretFinder", "in_effect", "rules_of_record", "secrets", "use_secrets"]
+__all__ = [
+    "NO_RULES",
+    "Rules",
+    "SecretFinder",
+    "checked_rules",
+    "in_effect",
+    "joined",
+    "rules_of_record",
+    "secrets",
+    "use_secrets",
+]
 
 SecretFinder = Callable[[str], Iterable["tuple[int, int] | tuple[int, int, str]"]]
 """Finds what is secret in a text: start and end of each, and what it is (``"email"``)."""
@@ -59,11 +69,15 @@ class Rules:
             ]
             for function in self.functions:
                 spans += [(start, end, *(more or ("personal data",))) for start, end, *more in function(text)]
-            return [
-                Found(*_bytes_span(text, start, end), Known(str(kind)))
-                for start, end, kind in spans
-                if start < end
-            ]
+            for start, end, kind in spans:
+                if not 0 <= start < end <= len(text):
+                    raise ValueRefused(
+                        "secrets(find=)",
+                        "tuple",
+                        f"a function gave the span {start} to {end} ({kind}) in a text of {len(text)} characters",
+                        hint="give start and end as in text[start:end]",
+                    )
+            return [Found(*_bytes_span(text, start, end), Known(str(kind))) for start, end, kind in spans]
 
         return find
 
@@ -188,9 +202,27 @@ def use_secrets(*rules: Rules) -> Generator[None]:
         _in_use.reset(token)
 
 
-def in_effect() -> Rules:
-    """The rules of the running context, with the values of the variables that they name."""
-    return _with_variables(_in_use.get())
+def in_effect(*more: Rules) -> Rules:
+    """The rules of the running context, and ``more``, with the values of the variables that they name."""
+    whole = _in_use.get()
+    for one in more:
+        whole = _joined(whole, one)
+    return _with_variables(whole)
+
+
+def joined(first: Rules, then: Rules) -> Rules:
+    """Both, with the values of the variables that they name."""
+    return _with_variables(_joined(first, then))
+
+
+def checked_rules(where: str, rules: object) -> Rules:
+    """What was given as ``secrets=``; none without. ``ValueRefused`` for what ``secrets()`` did not make."""
+    if rules is None:
+        return NO_RULES
+    if not isinstance(rules, Rules):
+        reason = "rules are what secrets(...) makes"
+        raise ValueRefused(where, type(rules).__name__, reason, hint='give secrets=secrets(paths=["ssn"])')
+    return rules
 
 
 def _with_variables(rules: Rules) -> Rules:

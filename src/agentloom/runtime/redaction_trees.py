@@ -36,13 +36,17 @@ class Trees:
         self, finder: Finder, numbers: Numbers, rules: Rules, joined: Callable[[list[Tree]], list[Tree]]
     ) -> None:
         """``joined``: gives values that follow each other without secrets that go on from one in the next."""
-        self.rules = rules
         self.joined = joined
-        self._declared = [f'"{name.decode()}"' for name in rules.field_names]
+        self.use(rules)
         self._inner = 0  # JSON in a text in JSON
         self.path = numbers.path
         self._finder = finder
         self._numbers = numbers
+
+    def use(self, rules: Rules) -> None:
+        """From now on these are the rules of the user."""
+        self.rules = rules
+        self._declared = [f'"{name.decode()}"' for name in rules.field_names]
 
     def text(self, text: str) -> str:
         """``text`` with placeholders for its secrets; the very same where there are none."""
@@ -188,7 +192,10 @@ class Trees:
         made: list[Any] = []
         for key, value in pairs:
             name = key if type(key) is str else None
-            new_key, new = self.tree(key, None), self.tree(value, name)
+            new_key = self.tree(key, None)
+            self.path.append(new_key if name is not None else "[]")
+            new = self.tree(value, name)
+            self.path.pop()
             changed = changed or new_key is not key or new is not value
             made.append([new_key, new])
         return made if changed else pairs

@@ -100,6 +100,8 @@ class Scope:
                 f"{name} would run too far down in the run: its path would be over {PATH_BYTES} characters",
                 hint="nest agents and tasks less deep, or give them shorter names",
             )
+        if not index and (redactor := self.session.engine.redactor) is not None:
+            redactor.check_name("the name of an agent, a step or a branch", name)
         made = Scope(self.session, path, parent or self.parent)
         made.src = self.src
         made.depth = self.depth
