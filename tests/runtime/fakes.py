@@ -78,6 +78,9 @@ class Scripted:
     def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
         self.coming.append(self.inline(call, perform))
 
+    def prepare_blocking(self, call: Call, perform: Callable[[], object]) -> None:
+        self.coming.append(self.inline(call, perform))
+
     def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
         self._tell("open", call.id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable
@@ -14,8 +15,9 @@ import pytest
 
 from agentloom import Trace, agent, sync, tool
 from agentloom.errors import Diverged, NotSupported, StoreFailed
+from agentloom.runtime import baton as baton_module
 from agentloom.runtime.baton import parallel
-from agentloom.runtime.scope import entered
+from agentloom.runtime.scope import entered, require
 from agentloom.store import MemoryStore
 from tests.runtime.fakes import WAIT, Bench, FailingStore, fails, in_time, kinds_of, recorded
 
@@ -200,6 +202,9 @@ def test_a_verdict_of_the_source_is_kept_and_given_to_every_strand() -> None:
         in_time(run)
     assert raised == [Diverged] * 3
     assert isinstance(bench.engine.failure, Diverged)
+    baton = bench.session.baton
+    assert baton is not None
+    baton.end()
     assert bench.session.baton is None
 
 
@@ -238,12 +243,26 @@ def test_ctrl_c_is_one_event_that_every_waiting_strand_gets() -> None:
     assert trace.replay(agent=interrupted).verdict == "identical"
 
 
+class _Deaf:
+    """An event that is waited for past the baton: by reading a pipe."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    def set(self) -> None:
+        os.write(self._write, b"x")
+
+    def wait(self, seconds: float) -> None:
+        select.select([self._read], [], [], seconds)
+
+
 def test_a_second_ctrl_c_gives_the_run_up_and_writes_nothing_more() -> None:
-    started, never = threading.Event(), threading.Event()
+    started, never = _Deaf(), _Deaf()
 
     @agent
     def stuck() -> None:
         def branch() -> None:
+            sources.append(require("probe").session.source)
             started.set()
             never.wait(WAIT)  # the agent's own code, deaf to the first press
             find(1)
@@ -259,18 +278,10 @@ def test_a_second_ctrl_c_gives_the_run_up_and_writes_nothing_more() -> None:
         signal.pthread_kill(main, signal.SIGINT)
 
     sources: list[object] = []
-
-    @agent
-    def outer() -> None:
-        from agentloom.runtime.scope import require
-
-        sources.append(require("probe").session.source)
-        threading.Thread(target=press, daemon=True).start()
-        stuck()
-
+    threading.Thread(target=press, daemon=True).start()
     store = MemoryStore()
     with pytest.raises(KeyboardInterrupt):
-        outer.run(store=store)
+        stuck.run(store=store)
     never.set()
     trace = Trace.open("last", store)
     assert trace.status == "unfinished"
@@ -278,7 +289,9 @@ def test_a_second_ctrl_c_gives_the_run_up_and_writes_nothing_more() -> None:
 
 
 def test_a_thread_of_ones_own_that_takes_the_runs_context_along_is_refused() -> None:
-    @agent
+    """Under a guard it would be adopted."""
+
+    @agent(guard="off")
     def smuggles() -> list[str]:
         said: list[str] = []
 
@@ -307,15 +320,11 @@ def test_a_thread_of_ones_own_that_takes_the_runs_context_along_is_refused() -> 
 def test_no_more_threads_is_an_error_of_the_branch(monkeypatch: pytest.MonkeyPatch) -> None:
     @agent
     def crowded() -> Any:
-        real = threading.Thread.start
-
         def start(self: threading.Thread) -> None:
-            if self.name != "agentloom parallel":
-                raise RuntimeError("can't start new thread")
-            real(self)
+            raise RuntimeError("can't start new thread")
 
         with monkeypatch.context() as patch:
-            patch.setattr(threading.Thread, "start", start)
+            patch.setattr(baton_module, "_start_thread", start)
             try:
                 sync.parallel(*calls(1, 2))
             except RuntimeError as error:

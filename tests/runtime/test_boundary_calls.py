@@ -61,7 +61,7 @@ def test_what_is_awaited_in_a_sync_agent_is_named_with_its_other_form(bench: Ben
 
 
 def test_a_call_of_a_strand_goes_to_the_baton(bench: Bench) -> None:
-    baton: Any = SimpleNamespace(call=lambda *given: given)
+    baton: Any = SimpleNamespace(call=lambda *given: given, beside=True, scope_of=lambda scope: scope)
     bench.session.baton = baton
     assert call_inline(SPEC, _none) == (SPEC, bench.session.root, _none)
     assert bench.kinds == ["start"]

@@ -1,4 +1,5 @@
-"""Threads that a run starts by itself: tools are refused there while the run goes on, and are functions afterwards."""
+"""Threads that a run starts and that are no part of it, as under ``guard="off"``: tools are refused there while the run
+goes on, and are functions afterwards."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def in_thread(work: Callable[[], object]) -> str:
     return said[0]
 
 
-@agent
+@agent(guard="off")
 def starts_threads() -> list[str]:
     return [
         in_thread(lambda: find(1)),
@@ -60,7 +61,7 @@ def test_a_thread_that_outlives_its_run_is_free() -> None:
     @agent
     def leaves() -> None:
         def work() -> None:
-            over.wait(20)
+            over.wait()  # nobody in the run will end it: it is let go
             said.append(find(3))
 
         threads.append(threading.Thread(target=work))

@@ -62,6 +62,8 @@ class Baton:
         self._blocked: dict[Strand, None] = {}
         self._outside: list[Strand] = []
         self._signal = Gate()
+        self._watching: Strand | None = None
+        """Who waits, while the run stands still, whether a thread outside does something."""
         self._mutex = Mutex()
         self._lending = False
         self._pressed_once = self._cancelling = False
@@ -181,10 +183,12 @@ class Baton:
         self.launch(strand, thread)
         return strand
 
-    def launch(self, strand: Strand, thread: threading.Thread, start: Callable[..., None] = _start_thread) -> None:
+    def launch(
+        self, strand: Strand, thread: threading.Thread, start: Callable[..., None] | None = None
+    ) -> None:
         """Start the thread of a strand. That it has begun is waited for in place: nobody else goes on meanwhile."""
         with self.aside():
-            start(thread)
+            (start or _start_thread)(thread)
         self.enrol(strand, thread)
 
     @contextmanager
@@ -285,10 +289,15 @@ class Baton:
         late = False
         while self.owner is not strand and not strand.free:
             seconds = None
-            if strand.deadline is not None and not late:
+            watching = self._watching is strand
+            if watching:
+                seconds = PATIENCE
+            elif strand.deadline is not None and not late:
                 seconds = (strand.deadline - self.session.source.now()) / 1e9
             how = strand.gate.wait(seconds)
-            if how == "late":
+            if how == "late" and watching:
+                self._give_up()
+            elif how == "late":
                 late = True
                 self.arrived()
             elif how == "pressed":
@@ -303,6 +312,7 @@ class Baton:
     def _next(self) -> None:
         """Decide who goes on. The calling thread has the baton, and has it no more afterwards."""
         self.owner = _NOBODY
+        self._watching = None
         self.session.engine.take()
         while not self.over:
             if not self._ready:
@@ -313,9 +323,7 @@ class Baton:
             if self._lending:
                 self._give(self.main)
                 return
-            if self._stands_still:
-                self._wait_outside()
-            elif not self._deliver_one():
+            if not (self._stand_still() if self._stands_still else self._deliver_one()):
                 return
 
     def _look_again(self) -> None:
@@ -348,12 +356,16 @@ class Baton:
         engine = self.session.engine
         if engine.failure is None and isinstance(failure, ControlFlow):
             engine.failure = failure
-        waiting = [*self._calls, *self._blocked]
-        for strand in waiting:
-            if strand.call is not None:
-                self.wake(strand, Delivery(None, "outcome", error=failure))
-            else:
-                self.wake(strand, error=failure)
+        for strand in [*self._calls]:
+            self.wake(strand, Delivery(None, "outcome", error=failure))
+        joining = {one: None for one in self._blocked if isinstance(one.key, Strand) or one.key is self}
+        for strand in [one for one in self._blocked if one not in joining and not one.idle]:
+            self.wake(strand, error=failure)
+        if not self._ready and self.main.key is self:
+            self.main.late = True
+            self.wake(self.main)
+        for strand in joining if not self._ready else ():  # the others come to their end first
+            self.wake(strand, error=failure)
         if not self._ready:
             self.owner = None
         return bool(self._ready)
@@ -386,23 +398,40 @@ class Baton:
         """Whether nothing that the run itself waits for can come."""
         return not self._calls and not self._cancelling and self.next_timer() is None
 
-    def _wait_outside(self) -> None:
-        """Nothing of the run can go on: a thread outside must do something, or nobody ever will."""
+    def _stand_still(self) -> bool:
+        """Nothing of the run can go on: a thread outside must do something, or nobody ever will. False: the baton lies
+        free until then."""
         main = self.main
         failure = self.session.engine.failure
         if failure is not None:
-            if not self._fail(failure):
-                self.over = True
-        elif main.key is self:
+            return self._fail(failure)
+        if main.key is self:
             main.late = True
             self.wake(main)
-        elif self._outside:
-            self.from_outside()
-        elif self._others() and (how := self._signal.wait(PATIENCE)) != "late":
-            if how == "pressed":
-                self._pressed()
-        else:
+            return True
+        waiting = next((one for one in (main, *self._blocked) if one in self._blocked and not one.idle), None)
+        if waiting is None:
+            self.owner = None
+            return False
+        if not self._outside and not self._others():
             self._deadlock()
+            return True
+        with self._mutex:
+            if not self._outside:
+                self.owner, self._watching = None, waiting
+                waiting.gate.open()
+                return False
+        self.from_outside()
+        return True
+
+    def _give_up(self) -> None:
+        """Nothing came from outside either."""
+        with self._mutex:
+            if self.owner is not None:
+                return
+            self.owner = _NOBODY
+        self._deadlock()
+        self._next()
 
     def from_outside(self) -> None:
         """Wake who waits for threads outside of the run, once one of them has done something."""
@@ -431,9 +460,6 @@ class Baton:
 
         waiting = [one for one in self._blocked if not one.idle]
         waiting.sort(key=lambda one: one is not self.main)
-        if not waiting:
-            self.owner, self.over = None, True
-            return
         words = "; ".join(f"{one.name} in {self._place(one)}" for one in waiting[:6])
         error = Deadlock(
             f"every thread of the run waits, and nothing is left that could wake one: {words}",
@@ -516,13 +542,15 @@ class Baton:
 
     @property
     def _left(self) -> bool:
-        return any(not one.daemon and not one.idle for one in self._strands)
+        """Whether strands are left that are to come to their end before the run does; after a failure all of them."""
+        failed = self.session.engine.failure is not None
+        return any((failed or not one.daemon) and not one.idle for one in self._strands)
 
     def drain(self) -> None:
         """The agent has returned: its threads that are no daemons come to their end, as Python lets them; those that
         wait for what will not happen in this run are left. Then ``end``."""
         try:
-            while self.session.engine.failure is None and self._left:
+            while self._left:
                 if not self.block(self.main, self):
                     break
         finally:

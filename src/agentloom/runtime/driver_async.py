@@ -334,7 +334,7 @@ class AsyncDriver:
         if self.session.engine.failure is not None:
             self._abandon()
         if self.session.baton is not None:
-            self.session.baton.end()
+            self.session.baton.drain()
         self.session.driver = None
         self.loop.close()
 

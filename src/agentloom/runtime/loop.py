@@ -494,7 +494,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
     def close(self) -> None:
         """Close the loop: nothing that was scheduled runs any more."""
         super().close()
-        self.drive = None  # it holds the driver, which holds this loop: a cycle
+        self.drive = self.in_thread = self.inject = None  # they hold the driver, which holds this loop: a cycle
         self._timers.clear()
         self._stale = 0
 
