@@ -177,9 +177,7 @@ class ReplaySource:
         if not same and self._aligned:
             self._aligned = False
             for one in call.grown.values():
-                one.twin = None
-                if one.base is not None:
-                    one.base.twin = None
+                one.twin = None  # what it extends is written as the trace numbers it
             redact(call)
             same = self._agrees(recorded, call, redactor)
         if call.kept is not None and call.kept.tree is not made:
@@ -495,7 +493,7 @@ class ReplaySource:
             then = self._payload(
                 lambda: self.recording.tree(cast(str, step.payload), f"the state {entry.name}")
             )
-            now = self._as_written(then, entry.tree)
+            now = self._as_written(then, entry.made)
             if not same_tree(then, now, ordered=True):
                 comparison = compare(then, now, ordered=True, root=entry.name)
                 raise self._failed(Finding("changed", ref, "", comparison, reason="state"))

@@ -70,6 +70,7 @@ class State:
     src: str
     goto: str | None = None
     others: tuple[str, ...] = ()
+    made: Tree = None
 
 
 class Unrecorded(Protocol):
@@ -246,6 +247,7 @@ class Engine:
             src=src or self._place(scope),
             goto=goto,
             others=others,
+            made=tree,
         )
         self._torn = True
         try:

@@ -14,7 +14,8 @@ __all__ = ["OutcomeSource", "StateEntry"]
 
 class StateEntry(Protocol):
     """A deterministic result that really ran: its call id, name, value and the state fields that it read; what it
-    chose to go on with, and what it could have chosen instead."""
+    chose to go on with, and what it could have chosen instead. ``tree`` is the value as it is written, ``made`` as it
+    is, with its secrets."""
 
     @property
     def call(self) -> str: ...
@@ -32,6 +33,8 @@ class StateEntry(Protocol):
     def goto(self) -> str | None: ...
     @property
     def others(self) -> tuple[str, ...]: ...
+    @property
+    def made(self) -> Tree: ...
 
 
 class OutcomeSource(Protocol):
