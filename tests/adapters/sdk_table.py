@@ -9,7 +9,15 @@ from importlib import import_module
 from agentloom.adapters import sdks
 from agentloom.testing.sdk_contract import Seam, table
 
-MODULES = ("openai_cases", "anthropic_cases", "google_cases", "httpx_cases", "aiohttp_cases", "urllib_cases")
+MODULES = (
+    "openai_cases",
+    "anthropic_cases",
+    "google_cases",
+    "httpx_cases",
+    "aiohttp_cases",
+    "urllib_cases",
+    "litellm_cases",
+)
 
 
 def seams() -> list[Seam]:

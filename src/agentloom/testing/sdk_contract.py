@@ -20,14 +20,14 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, Self
 
 from agentloom.api.agent import agent
 from agentloom.store import MemoryStore
 from agentloom.testing.fake_provider import FakeProvider
 from agentloom.testing.replies import Reply
 
-__all__ = ["ASPECTS", "Case", "Proof", "Seam", "missing", "prove", "table"]
+__all__ = ["ASPECTS", "Case", "Proof", "Seam", "Server", "compare_runs", "missing", "prove", "table"]
 
 ASPECTS = ("sync", "async", "stream", "left early", "error", "retry", "cancel", "raw")
 """What a seam must keep: whole answers in both kinds of code, streams read to the end and left before it, errors of the
@@ -91,30 +91,53 @@ def prove(case: Case) -> Proof:
 
 
 def _prove(case: Case) -> Proof:
-    with FakeProvider(case.script, others=True) as fake:
-        bare = _plain(_run(case.program, fake.url), fake.url)
-        asked = fake.count
-    with FakeProvider(case.script, others=True) as fake:
-        url = fake.url
-        trace = agent(case.program).run(url, store=MemoryStore())
-        recorded = _plain(trace.output, url)
-        sent = fake.count
-    problem = _difference("recording", bare, recorded)
-    if not problem and sent != asked:
-        problem = f"recording: {sent} requests were sent, bare {asked}"
-    types = [call.kind for call in trace.calls]
-    if not problem and case.calls is not None and list(case.calls) != types:
-        problem = f"recorded calls are {types}, not {list(case.calls)}"
+    def serve() -> FakeProvider:
+        return FakeProvider(case.script, others=True)
+
+    return Proof(case, compare_runs(case.program, serve, calls=case.calls, waits=case.waits))
+
+
+class Server(Protocol):
+    """What a program talks to: a `FakeProvider`, a `Player`, or another server that notes the requests it has seen."""
+
+    seen: list[Any]
+
+    @property
+    def url(self) -> str: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+def compare_runs(
+    program: Callable[[str], Any],
+    serve: Callable[[], Server],
+    *,
+    calls: Sequence[str] | None = None,
+    waits: bool = False,
+) -> str:
+    """Run ``program`` bare, record it, and replay it, each time with a new server, on replay with none. "" when the
+    program saw the same each time, else in words what was different and where. Raises what the program raises."""
+    with serve() as server:
+        bare = _plain(_run(program, server.url), server.url)
+        asked = len(server.seen)
+    with serve() as server:
+        url = server.url
+        trace = agent(program).run(url, store=MemoryStore())
+        sent = len(server.seen)
+    problem = _difference("recording", bare, _plain(trace.output, url))
     if problem:
-        return Proof(case, problem)
+        return problem
+    if sent != asked:
+        return f"recording: {sent} requests were sent, bare {asked}"
+    types = [call.kind for call in trace.calls]
+    if calls is not None and list(calls) != types:
+        return f"recorded calls are {types}, not {list(calls)}"
     began = time.monotonic()
     report = trace.replay(check=False)
     took = time.monotonic() - began
     if report.verdict != "identical":
-        return Proof(case, f"replaying: {str(report)[:600]}")
-    if case.waits and took > _QUICK:
-        return Proof(case, f"replaying took {took:.1f} s: waits are virtual there")
-    return Proof(case, "")
+        return f"replaying: {str(report)[:600]}"
+    return f"replaying took {took:.1f} s: waits are virtual there" if waits and took > _QUICK else ""
 
 
 def _run(program: Callable[[str], Any], url: str) -> Any:

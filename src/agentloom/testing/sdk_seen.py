@@ -32,7 +32,7 @@ def seen(value: object) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.decode("latin-1")}
     if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, Any]", value)
+        pairs: Mapping[Any, Any] = value
         return {"map": [[seen(key), "" if _tells_time(key) else seen(one)] for key, one in pairs.items()]}
     if isinstance(value, list | tuple | set | frozenset):
         items = [seen(one) for one in cast("list[Any]", value)]

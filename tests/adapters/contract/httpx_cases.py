@@ -157,5 +157,5 @@ def seam(library: Any) -> Seam:
     )
 
 
-STREAM = {"model": "m", "messages": [], "stream": True}
+STREAM: Any = {"model": "m", "messages": [], "stream": True}
 SEAMS = [seam(httpx), seam(httpx2)]
