@@ -21,6 +21,7 @@ from agentloom.format.journal import Journal
 from agentloom.format.lines import ENTRY_START
 from agentloom.format.values import Tree
 from agentloom.replay.recording import Recording
+from agentloom.runtime.homes import from_home
 
 if TYPE_CHECKING:
     from agentloom.cli.render import Screen
@@ -212,8 +213,8 @@ def _module(entry: dict[str, Any]) -> str | None:
 def _here(entry: dict[str, Any]) -> str | None:
     """The recorded path, or the file below the working folder."""
     for name in (entry.get("path"), entry.get("file")):
-        if isinstance(name, str) and os.path.isfile(name):
-            return os.path.abspath(name)
+        if isinstance(name, str) and os.path.isfile(found := from_home(name)):
+            return os.path.abspath(found)
     return None
 
 

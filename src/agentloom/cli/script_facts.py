@@ -103,6 +103,7 @@ def _not_called() -> None:
 
 def script_code(path: str, streams: Mapping[str, StreamFacts], environ: Mapping[str, str]) -> dict[str, Tree]:
     """The code identity of a script: with its own modules as far as its imports name them, read without importing."""
+    from agentloom.runtime.homes import below_home
     from agentloom.runtime.identity import code_identity, source_of
 
     root = os.path.dirname(path)
@@ -115,7 +116,7 @@ def script_code(path: str, streams: Mapping[str, StreamFacts], environ: Mapping[
         "qualname": "<script>",
         "file": os.path.basename(path),
         "kind": "script",
-        "path": path,
+        "path": below_home(path),
         "streams": cast("Tree", dict(streams)),
         "environment": settings(environ),
     }

@@ -14,6 +14,7 @@ import time
 from agentloom.format.values import Tree
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.guard_zone import zone_facts
+from agentloom.runtime.homes import below_home
 from agentloom.runtime.places import is_library
 
 __all__ = ["code_identity", "environment", "own_modules"]
@@ -31,7 +32,7 @@ def code_identity(agent: AgentFunction) -> dict[str, Tree]:
             "module": agent.module,
             "qualname": agent.qualname,
             "file": _relative(agent.file, agent.root),
-            "path": agent.file,
+            "path": None if agent.file is None else below_home(agent.file),
             "kind": "agent",
         },
         "modules": modules,
