@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentloom import agent, tool
+from agentloom.format.placeholders import placeholder
 from agentloom.replay.derived import derivation
 from agentloom.replay.fields import Difference
 from agentloom.runtime.redaction_secrets import Secret
@@ -63,7 +64,7 @@ def test_a_value_made_from_a_placeholder_is_told(chosen: Any, how: str) -> None:
     report = trace.replay(check=False)
     assert report.finding is not None
     assert report.finding.cls == "redacted"
-    assert f"__redacted_1__ (OpenAI-style key): {how}" in report.finding.message
+    assert f"{placeholder(1)} (OpenAI-style key): {how}" in report.finding.message
     assert HELD["key"] not in str(report)
 
 

@@ -3,6 +3,7 @@ numbers them, whatever the secrets are now."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -12,8 +13,7 @@ from agentloom.replay.report import Report
 from tests.replay.sources import check
 
 # Put together in the program: what stands in its source, which is a part of the trace, is no token.
-ONE, TWO = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8", "B9b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r9"
-NEW, OTHER = ONE.replace("A1b2", "X7y6"), TWO.replace("B9b2", "Z5w4")
+ONE, TWO, NEW, OTHER = (hashlib.sha256(name).hexdigest()[:36] for name in (b"one", b"two", b"new", b"other"))
 TOKENS = tuple("ghp_" + rest for rest in (ONE, TWO, NEW, OTHER))
 Edits = tuple[tuple[str, str], ...]
 FRESH, BOTH_FRESH = (ONE, NEW), ((ONE, NEW), (TWO, OTHER))

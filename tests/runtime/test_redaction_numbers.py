@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from agentloom.format.canonical import Tree
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_secrets import Secret
 
-ONE, TWO, THREE = ("gh" + f"p_{letter}1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8" for letter in "ABC")
+ONE, TWO, THREE = ("gh" + f"p_{hashlib.sha256(name).hexdigest()[:36]}" for name in (b"one", b"two", b"three"))
 
 
 def of(*numbers: int) -> list[Tree]:
