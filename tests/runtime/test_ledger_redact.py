@@ -42,6 +42,9 @@ class Marks:
         self.fresh = False
         return [{"n": 1, "kind": "key"}]
 
+    def name(self, name: str) -> str:
+        return name.replace(SECRET, MARK)
+
     def variable(self, name: str, value: str) -> str:
         return f"{MARK} {name} {len(value)}"
 
@@ -232,3 +235,10 @@ def test_without_a_redactor_chunks_are_written_as_they_are() -> None:
     bench.engine.deliver(Arrival("outcome", call))
     chunks = bench.tape.journal.entries[-2]
     assert bench.tape.journal.tree(str(chunks["val"])) == [SECRET]
+
+
+def test_a_place_in_the_code_is_written_without_secrets() -> None:
+    written: list[bytes] = []
+    ledger = TraceLedger(written.append, lambda count: b"\x01" * count, redactor=Marks())  # type: ignore[arg-type]
+    ledger.state(State("root/a#1", "s", "k", None, (), f"{SECRET}/agent.py:7 run"))
+    assert b'"src":"(mark)/agent.py:7 run"' in written[0]

@@ -129,7 +129,7 @@ class TraceLedger:
         same = (spec.type, name, spec.profile, call.src, call.parent, spec.effect)
         texts = self._alike.get(same)
         if texts is None:
-            after: dict[str, Tree] = {"src": call.src}
+            after: dict[str, Tree] = {"src": self._shown(call.src)}
             if call.parent is not None:
                 after["parent"] = call.parent
             if spec.effect is not None:
@@ -146,7 +146,7 @@ class TraceLedger:
 
     def _rare(self, call: Call) -> dict[str, Tree]:
         """The fields after ``req``, with those that few requests have."""
-        fields: dict[str, Tree] = {"src": call.src}
+        fields: dict[str, Tree] = {"src": self._shown(call.src)}
         if call.rule is not None:
             fields["rule"] = self._put(call.rule.rule, "a profile")
         if call.parent is not None:
@@ -214,7 +214,7 @@ class TraceLedger:
             "key": entry.key,
             "val": self._put(entry.tree, f"state {entry.name}"),
             "reads": list(entry.reads),
-            "src": entry.src,
+            "src": self._shown(entry.src),
         }
         if entry.goto is not None:
             fields["goto"] = entry.goto
@@ -286,6 +286,10 @@ class TraceLedger:
             return self._blobs.put(tree, series=series, grown=grown, encoded=True)
         finally:
             self._blobs.gate = None if self._redactor is None else self._redactor.gate
+
+    def _shown(self, src: str) -> str:
+        """A place in the code as it is written: folders have names, too."""
+        return src if self._redactor is None else self._redactor.name(src)
 
     def _read(self) -> dict[str, object]:
         """The variables that were read, with placeholders for credentials, however short these are."""
