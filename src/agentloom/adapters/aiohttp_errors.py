@@ -24,7 +24,8 @@ def cleaned(aiohttp: Any) -> Generator[None]:
         raise made  # noqa: B904 - its causes are its own
 
 
-def _kept(aiohttp: Any, error: BaseException) -> BaseException | None:
+def _kept(aiohttp: Any, raised: BaseException) -> BaseException | None:
+    error = cast(Any, raised)
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError):
         below: Any = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
         number = getattr(below, "errno", None)
@@ -33,16 +34,17 @@ def _kept(aiohttp: Any, error: BaseException) -> BaseException | None:
         setattr(made, _KIND, type(error).__name__)
         return made
     if isinstance(error, aiohttp.ClientResponseError):
-        return cast(
-            "BaseException",
-            aiohttp.http_exceptions.HttpProcessingError(code=error.status, message=error.message),
+        broken: BaseException = aiohttp.http_exceptions.HttpProcessingError(
+            code=error.status, message=error.message
         )
+        return broken
     if isinstance(error, aiohttp.ServerDisconnectedError):
         message: Any = error.message
-        return cast("BaseException", type(error)(message if isinstance(message, str) else None))
-    if isinstance(error, OSError) and error.errno is not None:
-        return type(error)(error.errno, error.strerror)
-    return bare_error(error, ("aiohttp", "asyncio"))
+        gone: BaseException = type(error)(message if isinstance(message, str) else None)
+        return gone
+    if isinstance(raised, OSError) and raised.errno is not None:
+        return type(raised)(raised.errno, raised.strerror)
+    return bare_error(raised, ("aiohttp", "asyncio"))
 
 
 @contextlib.contextmanager

@@ -38,7 +38,8 @@ class Seam:
         parsers = aiohttp.http_parser
         # The parser in C gives headers that it knows their usual spelling.
         spelt = parsers.HttpResponseParser is not parsers.HttpResponseParserPy
-        known = (one for name, one in vars(aiohttp.hdrs).items() if name.isupper() and isinstance(one, str))
+        words = cast("dict[str, object]", aiohttp.hdrs.__dict__)
+        known = [one for name, one in words.items() if name.isupper() and isinstance(one, str)]
         self._names: dict[str, str] = {one.lower(): one for one in known} if spelt else {}
 
     def connection(self, connector: Any, req: Any, limits: Any) -> Any:

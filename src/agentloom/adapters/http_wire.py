@@ -85,7 +85,9 @@ def head_pairs(head: Mapping[str, Any]) -> list[tuple[str, str]]:
     if names is None:
         return [(name, str(value)) for name, value in headers.items()]
     hidden = iter(cast("list[Mapping[str, str]]", head.get("hidden", ())))
-    repeated = {name: iter(value) for name, value in headers.items() if isinstance(value, list)}
+    repeated: dict[str, Iterator[str]] = {
+        name: iter(cast("list[str]", value)) for name, value in headers.items() if isinstance(value, list)
+    }
     pairs: list[tuple[str, str]] = []
     for name in names:
         lower = name.lower()

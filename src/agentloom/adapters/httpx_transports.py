@@ -136,7 +136,8 @@ class _Seam:
 
     def _kept(self, error: BaseException) -> BaseException | None:
         if isinstance(error, self.module.RequestError):
-            return cast("BaseException", type(error)(str(error)))
+            made: BaseException = type(error)(str(error))
+            return made
         return bare_error(error, ("httpcore", "httpcore2", "h11", "h2", "anyio"))
 
 

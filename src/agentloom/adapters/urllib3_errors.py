@@ -80,10 +80,12 @@ def _unpacked(urllib3: Any, pool: Any, conn: Any, error: BaseException) -> BaseE
     made = cast("BaseException", cls.__new__(cls))
 
     def value(held: Any) -> Any:
-        kind = held.get("$is") if isinstance(held, dict) else None
-        if kind == "error":
-            return _unpacked(urllib3, pool, conn, held["error"])
-        return {"pool": pool, "connection": conn}.get(kind, held) if isinstance(kind, str) else held
+        if not isinstance(held, dict):
+            return held
+        marked = cast("dict[str, Any]", held)
+        if marked["$is"] == "error":
+            return _unpacked(urllib3, pool, conn, marked["error"])
+        return pool if marked["$is"] == "pool" else conn
 
     made.args = tuple(value(one) for one in facts["args"])
     made.__dict__.update({name: value(one) for name, one in facts["attrs"].items()})

@@ -262,7 +262,7 @@ def _bytes_of(body: Any) -> bytes | None:
     if isinstance(body, str):
         return body.encode("utf-8")
     if isinstance(body, bytearray | memoryview):
-        return bytes(body)
+        return bytes(cast(Any, body))
     if hasattr(body, "read"):
         body = iter(functools.partial(body.read, 1 << 16), type(body.read(0))())
     return b"".join(one.encode("utf-8") if isinstance(one, str) else bytes(one) for one in body)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from agentloom.api.agent import agent
+from agentloom.format.guards import is_list, is_map
 from agentloom.store import MemoryStore
 from agentloom.testing.fake_provider import FakeProvider
 from agentloom.testing.replies import Reply
@@ -156,16 +157,22 @@ def _plain(value: object, url: str) -> Any:
 
 
 def _difference(what: str, bare: Any, now: Any, path: str = "") -> str:
-    if type(bare) is type(now) and isinstance(bare, dict) and bare.keys() == now.keys():
-        found = (_difference(what, bare[key], now[key], f"{path}.{key}") for key in bare)
-        return next((one for one in found if one), "")
-    if type(bare) is type(now) and isinstance(bare, list) and len(bare) == len(now):
-        pairs = enumerate(zip(bare, now, strict=True))
-        found = (_difference(what, one, two, f"{path}[{index}]") for index, (one, two) in pairs)
-        return next((one for one in found if one), "")
+    parts = _parts(bare, now, path)
+    if parts is not None:
+        return next((one for one in (_difference(what, *part) for part in parts) if one), "")
     if type(bare) is type(now) and bare == now:
         return ""
     return f"{what}: {path.lstrip('.') or 'the value'} was {str(bare)[:300]}, is {str(now)[:300]}"
+
+
+def _parts(bare: Any, now: Any, path: str) -> Iterator[tuple[Any, Any, str]] | None:
+    """The parts of two values of one shape, with their paths; None where they are to be compared as they are."""
+    if is_map(bare) and is_map(now):
+        return ((bare[key], now[key], f"{path}.{key}") for key in bare) if bare.keys() == now.keys() else None
+    if is_list(bare) and is_list(now):
+        pairs = enumerate(zip(bare, now, strict=False))
+        return ((*pair, f"{path}[{index}]") for index, pair in pairs) if len(bare) == len(now) else None
+    return None
 
 
 def table(seams: Iterable[Seam], proofs: Callable[[Case], Proof] = prove) -> Iterator[str]:

@@ -32,11 +32,12 @@ def seen(value: object) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.decode("latin-1")}
     if isinstance(value, Mapping):
-        pairs: Mapping[Any, Any] = value
+        pairs = dict[Any, Any](cast("Any", value))
         return {"map": [[seen(key), "" if _tells_time(key) else seen(one)] for key, one in pairs.items()]}
     if isinstance(value, list | tuple | set | frozenset):
-        items = [seen(one) for one in cast("list[Any]", value)]
-        return items if isinstance(value, list) else {type(value).__name__: items}
+        group = cast(Any, value)
+        items = [seen(one) for one in group]
+        return items if isinstance(group, list) else {type(group).__name__: items}
     if isinstance(value, BaseException):
         return _error(value)
     return _object(value)
@@ -72,7 +73,8 @@ def _object(value: Any) -> Any:
 
 
 def _model(value: Any) -> Any:
-    fields: dict[str, Any] = {name: seen(getattr(value, name)) for name in type(value).model_fields}
+    names: list[str] = list(cast(Any, type(value)).model_fields)
+    fields: dict[str, Any] = {name: seen(getattr(value, name)) for name in names}
     made: dict[str, Any] = {
         "type": _name(value),
         "set": sorted(value.model_fields_set),
