@@ -115,7 +115,9 @@ class Baton:
             raise Stopped(f"the run ended before {call.id} did")
         return delivery.unwrap()
 
-    def block(self, strand: Strand, key: object, deadline: int | None = None, *, unsure: bool = False) -> bool:
+    def block(
+        self, strand: Strand, key: object, deadline: int | None = None, *, unsure: bool = False
+    ) -> bool:
         """Hand the baton over until ``wake`` or ``woken_by(key)``, or until ``deadline`` (virtual ns): then False.
         Raises what ends the wait otherwise. ``strand.free`` afterwards: the run is over, and the wait was not."""
         if self.over:
@@ -179,7 +181,9 @@ class Baton:
     def start(self, context: contextvars.Context, work: Callable[[], object], name: str) -> Strand:
         """Start a branch of ``parallel``. Raises ``RuntimeError`` where the system has no more threads."""
         strand = Strand(self, name, daemon=True, apart=True)
-        thread = threading.Thread(target=self.life, args=(strand, partial(context.run, work)), name=name, daemon=True)
+        thread = threading.Thread(
+            target=self.life, args=(strand, partial(context.run, work)), name=name, daemon=True
+        )
         self.launch(strand, thread)
         return strand
 
@@ -246,7 +250,9 @@ class Baton:
         elif self.session.driver is not None:
             self.session.driver.wake_up()
 
-    def wake(self, strand: Strand, delivery: Delivery | None = None, error: BaseException | None = None) -> None:
+    def wake(
+        self, strand: Strand, delivery: Delivery | None = None, error: BaseException | None = None
+    ) -> None:
         """``strand`` waits no more: it is ready. Does nothing where it was woken before."""
         if self._calls.pop(strand, _NOBODY) is _NOBODY and strand not in self._blocked:
             return
@@ -329,10 +335,8 @@ class Baton:
     def _look_again(self) -> None:
         """Who waits for a lock whose holder is not known may find it free."""
         for strand in [one for one in self._blocked if one.unsure]:
-            locked = getattr(strand.key, "locked", None)
-            if locked is None or not locked():
+            if thread_locks.is_free(strand.key):
                 self.wake(strand)
-                strand.unsure = False
 
     def _deliver_one(self) -> bool:
         """Deliver the next event. False: nothing has arrived, and the baton lies free now."""

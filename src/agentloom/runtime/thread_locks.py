@@ -25,7 +25,7 @@ from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.parking import REAL_ACQUIRE, REAL_RELEASE, Mutex
 from agentloom.runtime.strands import STRANDS, WAITING, Strand, holder
 
-__all__ = ["install", "uninstall", "woken_by"]
+__all__ = ["install", "is_free", "uninstall", "woken_by"]
 
 _LOCK: Any = _thread.LockType
 _RLOCK: Any = _thread.RLock
@@ -88,6 +88,18 @@ def _acquired(lock: Any, real: Any, blocking: Any, timeout: Any) -> bool:
     if _wait(strand, lock, take, timeout):
         return True
     return cast(bool, real(lock, True, timeout)) if strand.free else False
+
+
+def is_free(key: Any) -> bool:
+    """Whether what is waited for is to be had: a lock that is not held, a queue that holds something."""
+    if isinstance(key, _QUEUE):
+        return not key.empty()
+    if isinstance(key, _LOCK):
+        return not key.locked()
+    if _R_ACQUIRE(key, False):
+        _R_RELEASE(key)
+        return True
+    return False
 
 
 def woken_by(key: object) -> None:
