@@ -51,6 +51,7 @@ def _whole() -> list[Vector]:
             "a run under a guard, with the environment variables that it read",
             _guarded(),
         ),
+        Vector("valid/facts.loom", "facts of the process and the machine that a run asked for", _facts()),
         Vector(
             "valid/redacted.loom",
             "placeholders in the place of secrets, in text, base64 and an outcome",
@@ -179,6 +180,21 @@ def _guarded() -> bytes:
     maker.request("root/agent#0", "tool", "say", {"args": ["x"]}, vars=maker.put(first))
     maker.outcome("root/agent#0", "ok")
     return maker.end(vars=maker.put({"=": ["LANG", "API_KEY", "HOME"], "HOME": "a-folder"})).data
+
+
+def _facts() -> bytes:
+    maker = Maker("facts")
+    maker.start(policy=maker.put({"guard": "strict", "entropy": "5a" * 32, "durability": "process"}))
+    load: Tree = {"is": {"$tuple": [0.5, 0.25, 0.125]}}
+    first: Tree = {"=os.getcwd()": {"is": "/work"}, "=os.getloadavg()": load, "HOME": "/home/a"}
+    maker.request("root/agent#0", "tool", "say", {"args": ["x"]}, vars=maker.put(first))
+    maker.outcome("root/agent#0", "ok")
+    second: Tree = {
+        "=os.getlogin()": {"error": "OSError", "errno": 6, "text": "No such device or address"},
+        "=os.getcwd() 2": {"is": "/work/below"},
+        "=platform.node()": {"is": "host"},
+    }
+    return maker.end(vars=maker.put(second)).data
 
 
 def _redacted() -> bytes:

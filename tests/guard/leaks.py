@@ -10,9 +10,15 @@ time zone, variables and standard input between the two.
 from __future__ import annotations
 
 import contextlib
+import grp
 import io
 import json
+import locale
+import mimetypes
 import os
+import pwd
+import resource
+import socket
 import sys
 import textwrap
 import warnings
@@ -31,12 +37,15 @@ PROBES: dict[str, str] = {
     "time.monotonic, perf_counter": "return time.monotonic(), time.monotonic_ns(), time.perf_counter()",
     "time.process_time, thread_time": "return time.process_time(), time.thread_time_ns()",
     "time.clock_gettime": "return time.clock_gettime(0), time.clock_gettime_ns(time.CLOCK_MONOTONIC)",
+    "time.pthread_getcpuclockid": "return time.clock_gettime(OWN_CLOCK)",
+    "os.times": "return list(os.times())",
     "time.localtime, gmtime": "return list(time.localtime()), list(time.gmtime()), time.localtime().tm_zone",
     "time.ctime, asctime, strftime": "return time.ctime(), time.asctime(), time.strftime('%c %Z')",
     "time.mktime": "return time.mktime((2026, 7, 1, 12, 0, 0, 0, 0, -1))",
     "from time import time": "return early_time(), early_defaults(), Early.clock(), early_cell()",
     "time.sleep": "time.sleep(0.01); return time.time()",
-    "time.tzname, time.timezone": "return list(time.tzname), time.timezone",
+    "time.tzname, time.timezone": "return list(time.tzname), time.timezone, time.altzone, time.daylight",
+    "time.tzset": "time.tzset(); return 1",
     "datetime.now, utcnow, today": "t = datetime; return str((t.now(), t.now(UTC), t.utcnow(), t.today()))",
     "now = datetime.now": "return str(early_now())",
     "date.today": "return str(date.today()), str(early_today()), str(datetime.fromtimestamp(0))",
@@ -52,6 +61,7 @@ PROBES: dict[str, str] = {
     "os.urandom": "return os.urandom(8).hex(), early_urandom(8).hex()",
     "posix.urandom": "return posix.urandom(8).hex()",
     "os.getrandom": "return os.getrandom(8).hex(), posix.getrandom(8).hex()",
+    "ssl.RAND_bytes": "return ssl.RAND_bytes(8).hex()",
     "uuid.uuid1": "return str(uuid.uuid1())",
     "uuid.uuid4": "return str(uuid.uuid4()), str(early_uuid4())",
     "uuid.getnode": "return uuid.getnode()",
@@ -60,12 +70,46 @@ PROBES: dict[str, str] = {
     "os.environ": "return os.environ['PROBE'], os.environ.get('PROBE_2'), os.getenv('PROBE'), 'PROBE' in os.environ",
     "os.environ, listed": "return sorted(os.environ), len(os.environ)",
     "posix.environ": "return posix.environ.get(b'PROBE', b'').decode()",
-    "os.getpid": "return os.getpid(), os.getppid()",
+    "os.getpid": "return os.getpid()",
+    "os.getppid": "return os.getppid()",
+    "os.getpgrp, getsid": "return os.getpgrp(), os.getsid(0)",
+    "threading.get_ident": "return threading.get_ident()",
+    "threading.get_native_id": "return threading.get_native_id()",
     "id()": "return id(object())",
     "hash() of a str": "return hash('a word')",
     "iteration over a set": "return list({'one', 'two', 'three', 'four', 'five'})",
     "hash(), repr() of a plain object": "return hash(Plain()), repr(Plain())",
-    "sys.argv": "return sys.argv[1]",
+    "sys.argv": "return sys.argv[1], sys.argv[1:2], len(sys.argv), [*sys.argv][1], 'record' in sys.argv",
+    "sys.getrefcount": "return sys.getrefcount(HELD)",
+    "sys.getallocatedblocks": "return sys.getallocatedblocks()",
+    "sys.getsizeof": "return sys.getsizeof([1, 2, 3]), sys.getsizeof('a word')",
+    "sys.platform, version, hash_info": "return sys.platform, sys.version, list(sys.hash_info)",
+    "gc.get_count, get_objects": "return gc.get_count(), len(gc.get_objects())",
+    "gc.collect": "return gc.collect()",
+    "tracemalloc": "return tracemalloc.get_traced_memory()",
+    "resource.getrusage": "return resource.getrusage(0).ru_maxrss",
+    "resource.getrlimit": "return resource.getrlimit(resource.RLIMIT_NOFILE)",
+    "resource.setrlimit": "return resource.setrlimit(3, resource.getrlimit(3))",
+    "os.getuid, getgid, getgroups": "return os.getuid(), os.getgid(), os.getgroups(), os.geteuid(), early_getuid()",
+    "os.getlogin": "return attempt(os.getlogin)",
+    "pwd, grp": "return pwd.getpwuid(0).pw_dir, pwd.getpwnam('root').pw_uid, grp.getgrgid(0).gr_name",
+    "getpass.getuser, Path.home": "return getpass.getuser(), str(Path.home()), os.path.expanduser('~')",
+    "os.uname": "return list(os.uname()), os.uname().nodename",
+    "platform": "return platform.platform(), platform.node(), list(platform.uname()), platform.machine(), "
+    "platform.system(), platform.python_version()",
+    "socket.gethostname": "return socket.gethostname()",
+    "os.cpu_count": "return os.cpu_count(), multiprocessing.cpu_count(), len(os.sched_getaffinity(0))",
+    "os.getloadavg": "return os.getloadavg()",
+    "os.sysconf, confstr": "return os.sysconf('SC_NPROCESSORS_ONLN'), os.confstr('CS_PATH')",
+    "os.get_terminal_size": "return shutil.get_terminal_size().columns, attempt(os.get_terminal_size)",
+    "os.isatty": "return os.isatty(0), os.isatty(1), attempt(os.ttyname, 0)",
+    "locale.getlocale": "return locale.getlocale(), locale.getpreferredencoding(), locale.localeconv(), "
+    "locale.setlocale(locale.LC_ALL)",
+    "locale.setlocale": "return locale.setlocale(locale.LC_ALL, 'C')",
+    "mimetypes.guess_type": "return mimetypes.guess_type('a.png'), mimetypes.guess_extension('image/png')",
+    "os.umask": "return os.umask(0o22)",
+    "os.nice": "return os.nice(0)",
+    "signal.alarm, setitimer": "return signal.alarm(0)",
     # files
     "open": "return open('world.txt').read()",
     "open, to write": "open('written.txt', 'w').close(); return 1",
@@ -74,10 +118,14 @@ PROBES: dict[str, str] = {
     "os.listdir, scandir, glob": "return os.listdir('.')",
     "os.stat": "return os.stat('world.txt').st_size",
     "os.path.exists": "return os.path.exists('only_when_recorded'), Path('only_when_recorded').exists()",
-    "posix.stat": "return posix.stat('world.txt').st_size",
+    "posix.stat": "return posix.stat('world.txt').st_size, posix.lstat('world.txt').st_size",
+    "os.statvfs, shutil.disk_usage": "return shutil.disk_usage('.').free",
     "posix.open": "return posix.read(posix.open('world.txt', os.O_RDONLY), 10).decode()",
-    "os.getcwd": "return os.getcwd()",
+    "os.getcwd": "return os.getcwd(), os.getcwdb().decode(), str(Path.cwd()), os.path.abspath('x'), posix.getcwd()",
+    "Path.resolve, os.path.realpath": "return str(Path('x').resolve()), os.path.realpath('x'), os.path.relpath('/x')",
+    "os.chdir": "os.chdir('..'); return os.getcwd()",
     "sys.stdin": "return sys.stdin.readline()",
+    "os.read of standard input": "return os.read(0, 10).decode()",
     "mmap of a file": "return mmap.mmap(os.open('world.txt', 0), 0, access=mmap.ACCESS_READ)[:1].decode()",
     "sqlite3, a file": "sqlite3.connect('probe.db').close(); return 1",
     "sqlite3, in memory": "return sqlite3.connect(':memory:').execute('select 1').fetchone()[0]",
@@ -85,7 +133,12 @@ PROBES: dict[str, str] = {
     "socket.connect": "socket.create_connection(('127.0.0.1', 9)); return 1",
     "socket.bind": "socket.socket().bind(('127.0.0.1', 0)); return 1",
     "socket.getaddrinfo": "return socket.getaddrinfo('localhost', 80)[0][4]",
+    "email.utils.make_msgid": "return email.utils.make_msgid()",
     "select": "return len(select.select([0], [], [], 0)[0])",
+    "select, of nothing": "return select.select([], [], [], 0.01), time.time()",
+    "select.poll": "p = select.poll(); p.register(0); return len(p.poll(0))",
+    "select.epoll": "p = select.epoll(); p.register(WAKE[0]); return len(p.poll(0))",
+    "selectors": "s = selectors.DefaultSelector(); s.register(WAKE[0], 1); return len(s.select(0))",
     "subprocess": "return subprocess.run(['true']).returncode",
     "os.system": "return os.system('true')",
     "os.fork": "if os.fork() == 0:\n    os._exit(0)\nreturn 1",
@@ -99,10 +152,11 @@ PROBES: dict[str, str] = {
 }
 
 HEAD = """
-import _random, _thread, asyncio, ctypes, dataclasses, io, logging, mmap, os, posix, random, secrets, select, socket
-import sqlite3, subprocess, sys, tempfile, threading, time, uuid
+import _random, _thread, asyncio, ctypes, dataclasses, email.utils, gc, getpass, grp, io, locale, logging, mimetypes
+import mmap, multiprocessing, os, platform, posix, pwd, random, resource, secrets, select, selectors, shutil, signal
+import socket, sqlite3, ssl, subprocess, sys, tempfile, threading, time, tracemalloc, uuid
 from datetime import UTC, date, datetime
-from os import urandom as early_urandom
+from os import getuid as early_getuid, urandom as early_urandom
 from pathlib import Path
 from random import choice as early_choice
 from time import time as early_time
@@ -113,6 +167,15 @@ from agentloom import agent
 early_now = datetime.now
 early_today = date.today
 HELD = threading.Lock()
+WAKE = os.pipe()
+OWN_CLOCK = time.pthread_getcpuclockid(threading.main_thread().ident)
+
+
+def attempt(ask, *args):
+    try:
+        return list(ask(*args))
+    except OSError as error:
+        return repr(error)
 
 
 class Plain:
@@ -175,11 +238,43 @@ def record(folder: Path) -> None:
     (folder / "recorded.json").write_text(json.dumps(found), encoding="utf-8")
 
 
+def another_machine() -> None:
+    """From now on this process says that it is another user's, on another machine. It has no guard yet."""
+    names = {"getuid": 7, "getgid": 7, "geteuid": 7, "getgroups": [7], "cpu_count": 99, "getloadavg": (9.0, 9.0, 9.0),
+             "sched_getaffinity": {1, 2, 3, 4, 5}, "isatty": True, "getlogin": "somebody", "ttyname": "/dev/tty9",
+             "sysconf": 99, "confstr": "/elsewhere"}  # fmt: skip
+    for name, value in names.items():
+        setattr(os, name, _saying(name, value))
+    system: Any = os
+    system.uname = _saying("uname", os.uname_result(["Other", "elsewhere", "1", "1", "m68k"]))
+    system.get_terminal_size = _saying("get_terminal_size", os.terminal_size((33, 3)))
+    somebody = pwd.struct_passwd(["somebody", "x", 7, 7, "", "/home/somebody", "/bin/sh"])
+    pwd.getpwuid, pwd.getpwnam = _saying("getpwuid", somebody), _saying("getpwnam", somebody)
+    grp.getgrgid = _saying("getgrgid", grp.struct_group(["some", "x", 7, []]))
+    socket.gethostname = _saying("gethostname", "elsewhere")
+    resource.getrlimit = _saying("getrlimit", (7, 7))
+    locale.getlocale = _saying("getlocale", ("de_DE", "latin-1"))
+    locale.getpreferredencoding = _saying("getpreferredencoding", "latin-1")
+    locale.localeconv = _saying("localeconv", {"decimal_point": ","})
+    mimetypes.guess_type = _saying("guess_type", ("image/x-other", None))
+    mimetypes.guess_extension = _saying("guess_extension", ".other")
+
+
+def _saying(name: str, value: Any) -> Any:
+    def says(*_: Any, **__: Any) -> Any:
+        return value
+
+    says.__name__ = says.__qualname__ = name
+    return says
+
+
 def replay(folder: Path) -> dict[str, Word]:
     """What the guard does about each."""
     found: dict[str, str | None] = json.loads((folder / "recorded.json").read_text(encoding="utf-8"))
     words: dict[str, Word] = {}
-    for name, agent in agents(program(folder)):
+    module = program(folder)
+    another_machine()
+    for name, agent in agents(module):
         run = found[name]
         if run is None:
             words[name] = "refused"

@@ -259,7 +259,7 @@ class _Deaf:
 def test_a_second_ctrl_c_gives_the_run_up_and_writes_nothing_more() -> None:
     started, never = _Deaf(), _Deaf()
 
-    @agent
+    @agent(guard="virtual")
     def stuck() -> None:
         def branch() -> None:
             sources.append(require("probe").session.source)

@@ -38,20 +38,23 @@ Kind = Literal[
     "library",
     "identity",
     "stdin",
+    "readiness",
+    "setting",
     "tool",
 ]
 """``native``: a C function that reaches the world; ``library``: a C library that is loaded; ``identity``: an address
-or a number of this process."""
+or a number of this process; ``readiness``: whether a descriptor or a lock is ready now; ``setting``: something of this
+process that a replay does anew."""
 
-READS: frozenset[Kind] = frozenset(("file read", "library", "identity", "stdin"))
+RUNS_ONLY: frozenset[Kind] = frozenset(("library", "identity", "stdin", "readiness", "setting"))
+"""What harms a run under a guard alone, in which it is no part of the record."""
+
+READS: frozenset[Kind] = frozenset((*RUNS_ONLY, "file read"))
 """What changes nothing: seen only where the program's own code does it, and let through unless the guard is strict."""
 
 DIRECT: frozenset[Kind] = frozenset((*READS, "native"))
 """What counts only where the program's own code does it, with nothing but the standard library between: packages read
 their own files and look up C functions all the time."""
-
-RUNS_ONLY: frozenset[Kind] = frozenset(("library", "identity", "stdin"))
-"""What harms a run under a guard alone, in which it is no part of the record."""
 
 
 NOBODY = "?"

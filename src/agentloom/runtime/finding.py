@@ -14,6 +14,7 @@ from agentloom.runtime.places import Places, in_site
 __all__ = [
     "STANDS_IN",
     "attributed",
+    "done_for_own",
     "find_own",
     "in_import",
     "is_import_probe",
@@ -59,7 +60,7 @@ _HARMLESS = frozenset(
         ("pathlib.py", "resolve"),
         (os.path.join("pathlib", "_local.py"), "resolve"),
     )
-)
+) | {("<frozen posixpath>", "realpath"), ("<frozen posixpath>", "_joinrealpath")}
 
 
 def find_own(frame: FrameType | None, places: Places, kind: Kind) -> tuple[str | None, bool]:
@@ -94,6 +95,20 @@ def attributed(
     if not direct and is_import_probe(what, frame):
         return None, direct
     return Effect(kind, what, NOBODY if own is None else own), direct
+
+
+def done_for_own(frame: FrameType | None, places: Places) -> bool:
+    """Whether the program's own code, or the standard library in its service, is what runs in ``frame``."""
+    frame = _past_stand_ins(frame)
+    while frame is not None:
+        code = frame.f_code
+        if places.name(code) is not None:
+            return True
+        name = code.co_filename
+        if not name.startswith(("<", _STDLIB)) or name.startswith(_IMPORTS) or in_site(name):
+            return False
+        frame = frame.f_back
+    return False
 
 
 def _past_stand_ins(frame: FrameType | None) -> FrameType | None:

@@ -32,6 +32,7 @@ ALLOWS: Mapping[Kind, AllowKind] = MappingProxyType(
         "native": "native",
         "library": "native",
         "identity": "id",
+        "readiness": "network",
     }
 )
 """What each kind of effect is called in ``allow``."""

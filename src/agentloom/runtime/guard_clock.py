@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from types import ModuleType
@@ -70,7 +71,7 @@ def _nanoseconds(real: Callable[[], int], read: _Read) -> Callable[[object], int
 
 
 def _by_number(real: Callable[[int], Any], convert: Callable[[int], Any]) -> Callable[..., Any]:
-    """``clock_gettime``: the clocks of the system by number; those that nobody knows are real."""
+    """``clock_gettime``: the clocks of the system by number."""
     reads: dict[int, _Read] = {}
     for prefix, read in (("CLOCK_REALTIME", wall), ("CLOCK_TAI", wall), ("CLOCK_PROCESS", _worked),
                          ("CLOCK_THREAD", _worked), ("CLOCK_", _monotonic)):  # fmt: skip
@@ -81,7 +82,13 @@ def _by_number(real: Callable[[int], Any], convert: Callable[[int], Any]) -> Cal
     def clock(_: object, clk_id: int, /) -> Any:
         session = acting()
         read = reads.get(clk_id)
-        return real(clk_id) if session is None or read is None else convert(read(session))
+        if session is None:
+            return real(clk_id)
+        if read is None:
+            real(
+                clk_id
+            )  # of a thread or a process: what these have worked. Raises where there is no such clock
+        return convert((read or _worked)(session))
 
     return clock
 
@@ -143,6 +150,18 @@ def _sleep(_: object, seconds: Any, /) -> None:
 _LONGEST = 9e9  # seconds; time.sleep takes no more
 
 
+def _times(_: object) -> Any:
+    """``os.times``: the run has worked as long as it took."""
+    session = acting()
+    if session is None:
+        return _real_times()
+    worked = session.guard.elapsed(session)
+    return os.times_result((worked / 1e9, 0.0, 0.0, 0.0, (session.guard.monotonic + worked) / 1e9))
+
+
+_real_times = os.times
+
+
 # -- in place ----------------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +185,7 @@ def install() -> None:
     for name, function in made.items():
         _standing[name] = stand_in(time, _REAL[name], function)
         NAMES.note(_REAL[name], _standing[name])
+    NAMES.put(os, "times", stand_in(os, _real_times, _times), _real_times)
     holds()
 
 

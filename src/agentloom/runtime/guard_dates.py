@@ -8,9 +8,7 @@ the clock of every thread and task.)
 
 from __future__ import annotations
 
-import ctypes
 import datetime as dt
-import gc
 import sys
 import time
 import warnings
@@ -20,6 +18,7 @@ from typing import Any, cast
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_clock import wall
 from agentloom.runtime.guard_names import NAMES, called_as
+from agentloom.runtime.guard_types import changed, names_of
 from agentloom.runtime.scope import here
 
 __all__ = ["in_another_zone", "install"]
@@ -29,14 +28,8 @@ _TOLD: bool = sys.version_info[:2] >= (3, 12)
 """Whether this Python says that ``utcnow`` is deprecated."""
 
 
-def _dictionary(owner: type) -> dict[str, Any]:
-    """The dictionary of a built-in type itself."""
-    (names,) = gc.get_referents(owner.__dict__)
-    return cast("dict[str, Any]", names)
-
-
-_DATETIME = _dictionary(dt.datetime)
-_DATE = _dictionary(dt.date)
+_DATETIME = names_of(dt.datetime)
+_DATE = names_of(dt.date)
 _descriptors: dict[str, Any] = {
     "now": _DATETIME["now"], "utcnow": _DATETIME["utcnow"], "fromtimestamp": _DATETIME["fromtimestamp"],
     "date.fromtimestamp": _DATE["fromtimestamp"],
@@ -135,11 +128,11 @@ def install() -> None:
 
 
 def _replace(owner: type, functions: Mapping[str, Callable[..., Any]], *, plain: bool = False) -> None:
-    names = _dictionary(owner)
+    names = names_of(owner)
     for name, function in functions.items():
         original = names[name]
         called_as(function, original)
         names[name] = function if plain else classmethod(function)
         if not plain:
             NAMES.method(owner, name)
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
+    changed(owner)

@@ -108,6 +108,8 @@ _INSTEAD: dict[Kind, str] = {
     "library": "load and use it in a tool",
     "identity": "use uuid() for an id, which is recorded",
     "stdin": "ask with input(), which is recorded, or give it to the agent as its input",
+    "readiness": "wait for it in a tool, which runs once and never on replay",
+    "setting": "set it before the run",
     "tool": "give it arguments that can be recorded",
 }
 

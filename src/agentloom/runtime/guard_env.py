@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["LISTED", "Environment", "Recorded", "Snapshot", "install"]
 
 LISTED = "="
-"""Under this name, which no variable can have, the trace keeps the names of all variables, where all were listed."""
+"""Under this name, which no variable can have, the trace keeps the names of all variables, where all were listed; and
+under names that begin so what the run was told of the process and the machine (``guard_facts``)."""
 
 _HOME = os.path.join(os.path.dirname(os.__file__), "")
 _PASSED = (f"{_HOME}os.py", f"{_HOME}_collections_abc.py", "<frozen os>", "<frozen _collections_abc>")
@@ -39,7 +40,17 @@ class Snapshot:
     def __init__(self) -> None:
         self._data: dict[Any, Any] = cast(Any, os.environ)._data.copy()
         self._read: set[str] = set()
+        self._facts: dict[str, tuple[int, object]] = {}
         self.pending: dict[str, Any] = {}
+
+    def fact(self, key: str, perform: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """What ``key`` (a call, as text) gives now. It is kept with its first reading, and with each that differs."""
+        found = perform()
+        count, before = self._facts.get(key, (0, None))
+        if found != before:
+            self.pending[_reading(key, count + 1)] = found
+        self._facts[key] = count + 1, found
+        return found
 
     def get(self, name: str, _: Callable[[], str | None]) -> str | None:
         """The value, or None where it is not set."""
@@ -65,7 +76,15 @@ class Recorded:
     def __init__(self, values: Mapping[str, Any], unknown: Callable[[str, str], BaseException]) -> None:
         self._values = values
         self._unknown = unknown
+        self._facts: dict[str, tuple[int, Mapping[str, Any] | None]] = {}
         self.pending: dict[str, Any] | None = None
+
+    def fact(self, key: str, perform: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """What ``key`` gave at this reading when the run was recorded; what it gives here where nobody asked then."""
+        count, found = self._facts.get(key, (0, None))
+        found = self._values.get(_reading(key, count + 1), found)
+        self._facts[key] = count + 1, found
+        return perform() if found is None else found
 
     def get(self, name: str, place: Callable[[], str | None]) -> str | None:
         """The recorded value; None where it was not set, or where a library asks for what nobody asked for then."""
@@ -88,6 +107,11 @@ class Recorded:
 
 
 Environment = Snapshot | Recorded
+
+
+def _reading(key: str, count: int) -> str:
+    """The name of the ``count``-th reading of a fact in the trace."""
+    return f"{LISTED}{key}" if count == 1 else f"{LISTED}{key} {count}"
 
 
 # -- os.environ --------------------------------------------------------------------------------------------------------

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from agentloom.runtime import guard_clock, guard_dates, guard_env, guard_ids, guard_random
+from agentloom.runtime import guard_clock, guard_dates, guard_env, guard_facts, guard_ids, guard_random
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_clock import REAL_TIME
 from agentloom.runtime.guard_names import NAMES
+from agentloom.runtime.guard_values import hold_arguments
 from agentloom.runtime.scope import here
 
 __all__ = ["install"]
@@ -37,9 +38,9 @@ _state: list[str] = []
 def install() -> None:
     """Put the guard in place, or see that it still is."""
     if _state:
+        hold_arguments()
         guard_clock.holds()
-        if guard_ids.install_loaded():
-            NAMES.sweep()
+        _loaded_since()
         return
     with _lock:
         if _state:
@@ -49,6 +50,8 @@ def install() -> None:
         guard_random.install()
         guard_ids.install()
         guard_env.install()
+        guard_facts.install()
+        hold_arguments()
         _keep_real()
         _suspend_while_importing()
         NAMES.sweep()
@@ -107,5 +110,11 @@ def _suspend_while_importing() -> None:
 def _late() -> None:
     """After an import inside a run."""
     _keep_real()
-    if guard_ids.install_loaded():
+    _loaded_since()
+
+
+def _loaded_since() -> None:
+    """Put the guard in place in modules that were loaded since."""
+    found = [part.install_loaded() for part in (guard_ids, guard_facts, guard_random)]
+    if any(found):
         NAMES.sweep()

@@ -8,6 +8,7 @@ own waiting for threads and sockets, which happens in real time.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
@@ -16,7 +17,7 @@ from typing import Any, cast
 from agentloom.runtime.finding import STANDS_IN
 from agentloom.runtime.places import is_library
 
-__all__ = ["NAMES", "Names", "called_as", "stand_in"]
+__all__ = ["NAMES", "Names", "called_as", "replace_beneath", "stand_in"]
 
 _identity: Callable[[object], int] = object.__hash__
 _DEEP_LIBRARY = ("sched", "timeit")
@@ -36,7 +37,7 @@ class _Origin:
         return __import__("importlib").import_module, (self.module,)
 
 
-def called_as(function: Callable[..., Any], original: Any) -> None:
+def called_as(function: Any, original: Any) -> None:
     """Give ``function`` the names and the text of ``original``. Not ``functools.wraps``, which leaves a way back to the
     original on it: names are found by what they hold."""
     for attribute in ("__name__", "__qualname__", "__doc__"):
@@ -200,3 +201,10 @@ def _fields(owner: type) -> Iterator[Any]:
 
 
 NAMES = Names()
+
+
+def replace_beneath(name: str, original: object) -> None:
+    """Let ``name`` in the module that ``os`` has it from be what it is in ``os``, if it is ``original``."""
+    beneath: Any = sys.modules.get("nt" if os.name == "nt" else "posix")
+    if getattr(beneath, name, None) is original:
+        setattr(beneath, name, getattr(os, name))

@@ -11,13 +11,14 @@ import os
 import random
 import sys
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any, cast
 
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, called_as, stand_in
 from agentloom.runtime.scope import Scope, here
 
-__all__ = ["draw", "install"]
+__all__ = ["draw", "install", "install_loaded"]
 
 _urandom = os.urandom
 _getrandom: Callable[..., bytes] | None = getattr(os, "getrandom", None)
@@ -79,6 +80,17 @@ def install() -> None:
     called_as(_seeded, _seed)
     cast(Any, random.Random).seed = _seeded
     _tempfile()
+    install_loaded()
+
+
+def install_loaded() -> bool:
+    """Replace the bytes of OpenSSL once ``ssl`` is loaded. True where it was."""
+    module: Any = sys.modules.get("ssl")
+    real: Any = getattr(module, "RAND_bytes", None)
+    if not isinstance(real, BuiltinFunctionType):
+        return False
+    NAMES.put(module, "RAND_bytes", stand_in(module, real, _bytes(real)), real)
+    return True
 
 
 def _tempfile() -> None:

@@ -56,6 +56,7 @@ def guard_for_replay(
     from agentloom.runtime.guard_dates import in_another_zone
     from agentloom.runtime.guard_env import Recorded
     from agentloom.runtime.guard_install import install
+    from agentloom.runtime.guard_values import install_zone_values
     from agentloom.runtime.guard_zone import elsewhere
 
     install()
@@ -64,6 +65,7 @@ def guard_for_replay(
     zone = elsewhere(facts.get("zone") if isinstance(facts, dict) else None, start / 1e9)
     if zone is not None:
         in_another_zone()
+        install_zone_values()
     return Guard(
         chosen,
         entropy,

@@ -1,66 +1,129 @@
-"""What asks the system and raises no audit event, wrapped by name: files looked at, the numbers of this process."""
+"""What asks the system and raises no audit event, wrapped by name: files looked at, the numbers of this process, what
+is ready, settings of the process."""
 
 from __future__ import annotations
 
 import functools
+import gc
+import locale
 import os
 import sys
+import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, cast
 
-from agentloom.runtime.effects import Kind, comes_with_packages
+from agentloom.runtime.effects import Found, Kind, comes_with_packages
+from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_effects import of_run
 from agentloom.runtime.guard_files import replace_readers, served, stat_of
 from agentloom.runtime.guard_input import replace_input
+from agentloom.runtime.guard_names import NAMES, called_as, replace_beneath, stand_in
+from agentloom.runtime.guard_types import changed, names_of
 from agentloom.runtime.refuse import see, stand
 
 __all__ = ["guard_process"]
 
 _installed = False
+_TOLD: tuple[tuple[str, str, Kind, str], ...] = (
+    ("os", "access", "file read", "asks whether it may use a file"),
+    ("os", "readlink", "file read", "reads a link"),
+    ("os", "statvfs", "file read", "asks how full a disk is"),
+    ("os", "getxattr", "file read", "reads attributes of a file"),
+    ("os", "listxattr", "file read", "reads attributes of a file"),
+    ("os", "getpid", "identity", "asks for the number of this process, os.getpid()"),
+    ("os", "getppid", "identity", "asks for the number of the parent process, os.getppid()"),
+    ("os", "getpgid", "identity", "asks for the number of a process group, os.getpgid()"),
+    ("os", "getpgrp", "identity", "asks for the number of the process group, os.getpgrp()"),
+    ("os", "getsid", "identity", "asks for the number of a session, os.getsid()"),
+    ("os", "chdir", "setting", "changes the working folder, os.chdir()"),
+    ("os", "fchdir", "setting", "changes the working folder, os.fchdir()"),
+    ("os", "umask", "setting", "changes the mask of new files, os.umask()"),
+    ("os", "nice", "setting", "changes the priority of this process, os.nice()"),
+    ("threading", "get_ident", "identity", "asks for the number of a thread, threading.get_ident()"),
+    ("threading", "get_native_id", "identity", "asks for the number of a thread, threading.get_native_id()"),
+    ("_thread", "get_ident", "identity", "asks for the number of a thread, get_ident()"),
+    ("_thread", "get_native_id", "identity", "asks for the number of a thread, get_native_id()"),
+    ("gc", "get_count", "identity", "asks how many objects this process has made, gc.get_count()"),
+    ("gc", "get_stats", "identity", "asks what the collector has done, gc.get_stats()"),
+    ("gc", "get_objects", "identity", "asks for all objects of this process, gc.get_objects()"),
+    ("gc", "get_referrers", "identity", "asks for objects of this process, gc.get_referrers()"),
+    (
+        "sys",
+        "getallocatedblocks",
+        "identity",
+        "asks for the memory of this process, sys.getallocatedblocks()",
+    ),
+    ("sys", "getrefcount", "identity", "asks for references in this process, sys.getrefcount()"),
+    ("tracemalloc", "get_traced_memory", "identity", "asks for the memory of this process, by tracemalloc"),
+    ("tracemalloc", "take_snapshot", "identity", "asks for the memory of this process, by tracemalloc"),
+    ("resource", "getrusage", "identity", "asks what this process has used, resource.getrusage()"),
+    ("resource", "setrlimit", "setting", "changes a limit of this process, resource.setrlimit()"),
+    ("time", "tzset", "setting", "changes the time zone of this process, time.tzset()"),
+    ("signal", "alarm", "setting", "sets a timer of this process, signal.alarm()"),
+    ("signal", "setitimer", "setting", "sets a timer of this process, signal.setitimer()"),
+)
+"""Functions that are told and then called, with what is said of each."""
+
+_CHANGES_LOCALE: Found = ("setting", "changes the locale of this process, locale.setlocale()")
+_READY: Found = ("readiness", "asks whether a descriptor is ready")
 
 
 def guard_process() -> None:
     """See effects of runs from now on. Done once in a process, before its first run that has a guard."""
     global _installed
     replace_input()  # each time: whoever captures output puts a stream of its own there
-    if _installed:
-        return
-    _installed = True
-    stand()
-    replace_readers()
-    system = cast(Any, os)
-    _put("stat", _looking(os.stat, follow=True))
-    _put("lstat", _looking(os.lstat, follow=False))
-    for name, kind, what in (
-        ("access", "file read", "asks whether it may use a file"),
-        ("readlink", "file read", "reads a link"),
-        ("getpid", "identity", "asks for the number of this process, os.getpid()"),
-        ("getppid", "identity", "asks for the number of the parent process, os.getppid()"),
-    ):
-        if hasattr(system, name):
-            _put(name, _seeing(getattr(system, name), cast(Kind, kind), what))
+    fresh = _wrap_loaded()
+    if not _installed:
+        _installed = fresh = True
+        stand()
+        replace_readers()
+        _put(os, "stat", _looking(os.stat, follow=True))
+        _put(os, "lstat", _looking(os.lstat, follow=False))
+        _put(os, "read", _reading(os.read))
+        _put(gc, "collect", _collecting(gc.collect))
+        _put(locale, "setlocale", _localizing(locale.setlocale))
+        _waiting()
+    if fresh:
+        NAMES.sweep()
 
 
-def _put(name: str, wrapped: Callable[..., Any]) -> None:
-    """Replace a function of ``os``, also in the sets that say which arguments it takes."""
-    system = cast(Any, os)
-    original = getattr(system, name)
-    for capable in (
-        os.supports_fd,
-        os.supports_dir_fd,
-        os.supports_follow_symlinks,
-        os.supports_effective_ids,
-    ):
-        if original in capable:
-            capable.add(wrapped)
-    setattr(system, name, wrapped)
+_wrapped: set[str] = set()
+
+
+def _wrap_loaded() -> bool:
+    """Wrap what is told in the modules that are loaded by now. True where there was one."""
+    found = {entry[0] for entry in _TOLD if entry[0] in sys.modules} - _wrapped
+    _wrapped.update(found)
+    for owner, name, kind, what in _TOLD:
+        original: Any = getattr(sys.modules[owner], name, None) if owner in found else None
+        if original is not None:
+            _put(sys.modules[owner], name, _seeing(original, kind, what))
+    return bool(found)
+
+
+def _put(module: ModuleType, name: str, function: Callable[..., Any]) -> None:
+    """Replace a function by one that takes an ignored first argument. One of ``os`` also in the module beneath, and
+    in the sets that say which arguments it takes."""
+    original: Any = getattr(module, name)
+    wrapped = stand_in(module, original, function)
+    NAMES.put(module, name, wrapped, original)
+    if module is os:
+        for capable in (
+            os.supports_fd,
+            os.supports_dir_fd,
+            os.supports_follow_symlinks,
+            os.supports_effective_ids,
+        ):
+            if original in capable:
+                capable.add(wrapped)
+        replace_beneath(name, original)
 
 
 def _looking(original: Callable[..., os.stat_result], *, follow: bool) -> Callable[..., os.stat_result]:
     """``os.stat`` or ``os.lstat``."""
 
-    @functools.wraps(original)
-    def wrapped(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+    def wrapped(_: object, path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
         session = of_run()
         if session is None or isinstance(path, int):
             return original(path, *args, **kwargs)
@@ -76,12 +139,93 @@ def _looking(original: Callable[..., os.stat_result], *, follow: bool) -> Callab
     return wrapped
 
 
+def _reading(original: Callable[[int, int], bytes]) -> Callable[..., bytes]:
+    """``os.read``, of standard input."""
+
+    def wrapped(_: object, fd: int, length: int, /) -> bytes:
+        if fd == 0:
+            _tell(("stdin", "reads standard input"))
+        return original(fd, length)
+
+    return wrapped
+
+
+def _collecting(original: Callable[..., int]) -> Callable[..., int]:
+    """``gc.collect``, which says how much there was to collect."""
+
+    def wrapped(_: object, *args: Any, **kwargs: Any) -> int:
+        found = original(*args, **kwargs)
+        return found if acting() is None else 0
+
+    return wrapped
+
+
+def _localizing(original: Callable[..., str]) -> Callable[..., str]:
+    """``locale.setlocale``, which asks where it gets no locale."""
+
+    def wrapped(_: object, category: int, locale: Any = None) -> str:
+        if locale is None:
+            return original(category)
+        _tell(_CHANGES_LOCALE)
+        return original(category, locale)
+
+    return wrapped
+
+
+def _tell(found: Found) -> None:
+    """Judge what the caller of the function that calls this does."""
+    session = of_run()
+    if session is not None and session.guard.virtual:
+        see(found, sys._getframe(2))  # pyright: ignore[reportPrivateUsage]
+
+
 def _seeing(original: Callable[..., Any], kind: Kind, what: str) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        session = of_run()
-        if session is not None and session.guard.virtual:
-            see((kind, what), sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+    def wrapped(_: object, *args: Any, **kwargs: Any) -> Any:
+        _tell((kind, what))
         return original(*args, **kwargs)
 
     return wrapped
+
+
+# -- waiting for descriptors -------------------------------------------------------------------------------------------
+
+
+def _waiting() -> None:
+    """``select.select`` by its name; what polls, in its type, wherever somebody has made one."""
+    try:
+        import select
+        import selectors
+    except ImportError:
+        return  # this Python was built without it
+    real: Any = select.select
+
+    def selected(_: object, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None, /) -> Any:
+        if of_run() is not None:
+            if not (rlist or wlist or xlist) and timeout is not None and timeout >= 0:
+                time.sleep(timeout)  # nothing to wait for but time
+                return [], [], []
+            _tell(_READY)
+        return real(rlist, wlist, xlist, timeout)
+
+    replacement = stand_in(select, real, selected)
+    NAMES.put(select, "select", replacement, real)
+    if getattr(selectors.SelectSelector, "_select", None) is real:
+        cast(Any, selectors.SelectSelector)._select = replacement
+    module: Any = select
+    for maker, method in (("poll", "poll"), ("epoll", "poll"), ("kqueue", "control"), ("devpoll", "poll")):
+        made: Any = getattr(module, maker, None)
+        if made is not None:
+            _watch_method(made if isinstance(made, type) else type(made()), method)
+
+
+def _watch_method(owner: type, name: str) -> None:
+    names = names_of(owner)
+    original = names[name]
+
+    def polled(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _tell(_READY)
+        return original(self, *args, **kwargs)
+
+    called_as(polled, original)
+    names[name] = polled
+    changed(owner)
