@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agentloom.adapters.service import instrument
+    from agentloom.adapters.wrapping import wrap
     from agentloom.api.agent import Agent, agent
     from agentloom.api.hosts import (
         Memory,
@@ -89,6 +90,7 @@ __all__ = [
     "use_profiles",
     "use_secrets",
     "uuid",
+    "wrap",
 ]
 
 _HOMES = (
@@ -110,8 +112,8 @@ _HOMES = (
 """The modules that define the names; each lists them in its own ``__all__``."""
 _RECORDING_HOMES = ("agentloom.api.recording",)
 _RECORDING_NAMES = frozenset(("RecordedBlock", "RecordedRun", "record", "replaying"))
-_SERVICE_HOMES = ("agentloom.adapters.service",)
-_SERVICE_NAMES = frozenset(("instrument",))
+_SERVICE_HOMES = ("agentloom.adapters.service", "agentloom.adapters.wrapping")
+_SERVICE_NAMES = frozenset(("instrument", "wrap"))
 _WORKFLOW_HOMES = ("agentloom.api.templates", "agentloom.api.workflow")
 _WORKFLOW_NAMES = frozenset(("State", "Template", "Workflow", "goto", "render"))
 

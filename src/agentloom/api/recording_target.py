@@ -35,6 +35,7 @@ __all__ = [
     "target_of_block",
     "target_of_coroutine",
     "target_of_function",
+    "target_of_object",
 ]
 
 KINDS = frozenset(("function", "call", "block"))
@@ -84,6 +85,8 @@ class Target:
         else:
             entry["kind"] = "block" if self.block else "call"
             entry["missing"] = self.missing
+            if self.stock:
+                entry["stock"] = True
         return code
 
 
@@ -129,7 +132,7 @@ def of_call(call: Callable[[], object], name: str, entry: Mapping[str, Any]) -> 
     """What replays a trace by ``call()``, a value or something to await; the arguments in the trace are not used."""
     made = AgentFunction.of(call, name)
     kept = plain if entry.get("kind") in KINDS else _as_it_is
-    if inspect.iscoroutinefunction(call) or not entry.get("sync"):
+    if inspect.iscoroutinefunction(call) or not entry.get("stock"):
 
         async def awaited(*_: object, **__: object) -> object:
             value = call()
@@ -185,6 +188,12 @@ def target_of_block(name: str, given: Mapping[str, Any] | None = None) -> Target
     return replace(_elsewhere(name, name, "it is a block of code"), block=True, kwargs=given or {})
 
 
+def target_of_object(name: str, called: str, what: str, *, stock: bool = False) -> Target:
+    """Describe a call of a method of ``what``, an object that no trace gives back."""
+    why = f"{called} is called on {what}, which is not in the trace"
+    return replace(_elsewhere(name, called, why), stock=stock)
+
+
 def target_of_function(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], name: str
 ) -> Target:
@@ -192,14 +201,15 @@ def target_of_function(
     module, called = str(getattr(function, "__module__", "?")), str(getattr(function, "__qualname__", name))
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
-        return _elsewhere(name, called, f"{called} is no plain function")
+        return replace(_elsewhere(name, called, f"{called} is no plain function"), stock=True)
     found = _function_called(module, called, code)
     if found is None:
-        return _of_code(name, called, module, code, f"{called} is not found in {module} by that name")
+        why = f"{called} is not found in {module} by that name"
+        return replace(_of_code(name, called, module, code, why), stock=True)
     described = AgentFunction.of(function)
-    why = _not_exact(args, kwargs, code)
-    if why is not None:
-        return _of_code(name, called, module, code, f"{called} was given {why}")
+    given = _not_exact(args, kwargs, code)
+    if given is not None:
+        return replace(_of_code(name, called, module, code, f"{called} was given {given}"), stock=True)
     return Target(name, module, called, described.file, function, args, kwargs, found[1], stock=True)
 
 

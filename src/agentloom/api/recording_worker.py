@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.api.recording_block import RecordedBlock
+from agentloom.api.recording_call import record_call
 from agentloom.api.recording_keep import Keep, checked_keep, checked_rate, sampled
 from agentloom.api.recording_run import RecordedRun
 from agentloom.api.recording_target import target_of_coroutine, target_of_function
@@ -85,9 +85,7 @@ def recorded_function(function: Callable[..., Any], service: Service) -> Callabl
             with left_out():
                 return function(*args, **kwargs)
         target = target_of_function(function, args, kwargs, name)
-        with RecordedBlock(target, options, service.store, service.keep) as run:
-            run.output = value = function(*args, **kwargs)
-        return value
+        return record_call(function, args, kwargs, target, options, service.store, service.keep)
 
     return called
 

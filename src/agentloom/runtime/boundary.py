@@ -202,7 +202,7 @@ def _alone(scope: Scope, *, waits: bool = False) -> AbstractContextManager[None]
     stock = scope.session.stock
     if stock is None:
         return _NOBODY_ELSE
-    return stock.waiting(scope) if waits else stock.alone()
+    return stock.waiting(scope) if waits else stock.alone(scope)
 
 
 def _as_delivery(value: object) -> Delivery:

@@ -15,9 +15,8 @@ T = TypeVar("T")
 
 def run_sync(session: Session, main: Callable[[], T]) -> T:
     """Call ``main`` with the session's root scope current."""
-    if session.stock is None:
-        session.blocking = True
-        session.engine.take()
+    session.blocking = session.stock is None
+    session.engine.take()
     try:
         with entered(session.root):
             try:

@@ -424,9 +424,10 @@ class Engine:
         """From now on the run goes on in the calling thread, and in no other."""
         self._thread = threading.get_ident()
 
-    def give_back(self) -> None:
-        """From now on no thread is the run's: whoever makes a host call sees to it that nobody else does."""
-        self._thread = None
+    def give_back(self, thread: int | None = None) -> None:
+        """From now on the run goes on in ``thread`` again, or in none: then whoever makes a host call sees to it that
+        nobody else does."""
+        self._thread = thread
 
     def fail(self, failure: BaseException) -> NoReturn:
         """Keep the first failure and stop the agent's code."""

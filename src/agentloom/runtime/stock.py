@@ -153,9 +153,17 @@ class StockCalls:
 
     # -- one at a time -------------------------------------------------------------------------------------------
 
-    def alone(self) -> contextlib.AbstractContextManager[None]:
-        """A block in which no other thread moves the run."""
-        return _Locked(self._lock)
+    @contextlib.contextmanager
+    def alone(self, scope: Scope) -> Generator[None]:
+        """A block in which no other thread moves the run, which goes on here for so long."""
+        engine = scope.session.engine
+        with self._lock:
+            before = engine.thread
+            engine.take()
+            try:
+                yield
+            finally:
+                engine.give_back(before)
 
     @contextlib.contextmanager
     def waiting(self, scope: Scope) -> Generator[None]:
@@ -177,7 +185,8 @@ class StockCalls:
         self._marked = True
         where = session.engine.places.caller()
         where = scope.src if where == "?" else where
-        session.engine.mark("gap", {"what": what, "where": where, "next": _NEXT}, why=GAP)
+        with self.alone(scope):
+            session.engine.mark("gap", {"what": what, "where": where, "next": _NEXT}, why=GAP)
         _log.warning(
             "run %s of %s is not replayable past %s: %s on a stock event loop. To change it: %s",
             session.run_id, session.agent, where, what, _NEXT,
@@ -191,14 +200,14 @@ class StockCalls:
     def call(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], object]) -> object:
         """Make a call whose caller blocks. Raises what the call raised."""
         session = scope.session
-        with self._lock:
+        with self.alone(scope):
             call = session.engine.begin(spec, scope, waits=True)
         with self.waiting(scope):
             try:
                 arrival = session.source.inline(call, partial(perform, call))
             except ControlFlow as failure:
                 self._fail(scope, failure)
-        with self._lock:
+        with self.alone(scope):
             return session.engine.deliver(arrival).unwrap()
 
     async def call_async(
@@ -206,7 +215,7 @@ class StockCalls:
     ) -> object:
         """Make an awaited call. Raises what the call raised; a cancelled one is written down as such."""
         engine = scope.session.engine
-        with self._lock:
+        with self.alone(scope):
             call = engine.begin(spec, scope)
         with self.waiting(scope):
             try:
@@ -216,11 +225,11 @@ class StockCalls:
             except asyncio.CancelledError:
                 self._cancelled(call, scope)
                 raise
-        with self._lock:
+        with self.alone(scope):
             return engine.deliver(arrival).unwrap()
 
     def _cancelled(self, call: Call, scope: Scope) -> None:
-        with self._lock:
+        with self.alone(scope):
             if not scope.session.over:
                 self._mark(scope, "a call was cancelled")
                 scope.session.engine.end_by_agent(call, "cancelled")
@@ -229,7 +238,7 @@ class StockCalls:
 
     def open(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], AsyncIterator[object]]) -> Call:
         """Begin an awaited stream."""
-        with self._lock:
+        with self.alone(scope):
             call = scope.session.engine.begin(spec, scope)
         try:
             self._in_place.open(call, partial(perform, call))
@@ -248,7 +257,7 @@ class StockCalls:
                 self._cancelled(call, scope)
                 self._in_place.leave(call)
                 raise
-        with self._lock:
+        with self.alone(scope):
             delivery = scope.session.engine.deliver(arrival)
         if delivery.error is not None:
             raise delivery.error
@@ -256,7 +265,7 @@ class StockCalls:
 
     def leave(self, call: Call, scope: Scope) -> None:
         """The reader leaves the stream where it is."""
-        with self._lock:
+        with self.alone(scope):
             scope.session.engine.end_by_agent(call, "closed")
         self._in_place.leave(call)
 
@@ -287,24 +296,10 @@ class _Segment(AsyncDriver):
 
     def advance(self, done: Callable[[], bool]) -> bool:
         session = self.session
+        before = session.engine.thread
         session.loop = self.loop
         try:
             return super().advance(done)
         finally:
             session.loop = None
-            session.engine.give_back()
-
-
-class _Locked:
-    """A lock as a block that gives nothing."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self, lock: threading.RLock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *exc: object) -> None:
-        self._lock.release()
+            session.engine.give_back(before)

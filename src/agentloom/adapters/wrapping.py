@@ -1,0 +1,302 @@
+"""``wrap``: a framework's object whose run methods are runs. Generic: it asks what kind of method it is, not whose.
+
+A proxy, so that the object itself stays as it was. ``isinstance``, attributes, ``repr``, equality, operators, copies
+and pickles are those of the object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import warnings
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from agentloom.adapters.wrapping_streams import recorded_context, recorded_iterator, recorded_stream
+from agentloom.api.recording import StoreLike, opened
+from agentloom.api.recording_block import RecordedBlock
+from agentloom.api.recording_call import record_call
+from agentloom.api.recording_keep import Keep
+from agentloom.api.recording_run import RecordedRun
+from agentloom.api.recording_target import target_of_object
+from agentloom.api.recording_worker import Service
+from agentloom.errors import NotSupported
+from agentloom.format.words import kind_of
+from agentloom.runtime.guard import GuardPolicy
+from agentloom.runtime.passed import left_out
+from agentloom.runtime.recorder import RunOptions
+from agentloom.runtime.scope import current
+from agentloom.runtime.seams import stand_by
+
+__all__ = ["METHODS", "wrap"]
+
+T = TypeVar("T")
+
+METHODS = frozenset(
+    (
+        "abatch", "achat", "ainvoke", "akickoff", "aquery", "arun", "astream", "astream_events", "batch", "chat",
+        "invoke", "kickoff", "kickoff_async", "query", "run", "run_async", "run_stream", "run_sync", "stream",
+    )
+)  # fmt: skip
+"""The methods that are runs, where an object has them and nobody names others."""
+
+_BACKGROUND = {
+    "run_streamed": "it returns at once and goes on in a task of its own: await agentloom.record(...) around the"
+    " function that calls it and reads the events",
+    "run_stream_sync": "it returns at once and goes on while it is read: use it in record(...)",
+}
+"""Methods whose end cannot be seen from outside, and what to do."""
+
+_SPECIAL = (
+    "bool call contains delitem enter eq exit format ge getitem gt hash index int float iter le len lt matmul mul ne"
+    " next or rmul ror setitem str sub add radd and aenter aexit aiter anext await"
+).split()
+
+
+def wrap(
+    target: T,
+    /,
+    *,
+    name: str | Callable[..., str] | None = None,
+    methods: tuple[str, ...] | None = None,
+    tags: Mapping[str, str] | Callable[..., Mapping[str, str]] | None = None,
+    conversation: str | Callable[..., str | None] | None = None,
+    rate: float = 1.0,
+    keep: Keep = "all",
+    store: StoreLike = None,
+    guard: GuardPolicy | None = None,
+    seed: int | None = None,
+) -> T:
+    """``target`` (a compiled graph, an agent, a runner class) as an object whose run methods are runs.
+
+    Async methods run on the deterministic loop, streams too; sync ones where they stand. ``methods`` names others than
+    the usual ones. The other options are those of ``instrument``. Raises ``NotSupported`` for an object without a run
+    method, and for a method whose end cannot be seen.
+    """
+    stand_by()
+    chosen = METHODS if methods is None else frozenset(methods)
+    there = sorted(
+        one for one in chosen if callable(inspect.getattr_static(target, one, None) and getattr(target, one))
+    )
+    missing = [] if methods is None else [one for one in methods if one not in there]
+    if not there or missing:
+        said = f"has no {missing[0]}()" if missing else "has none of the methods that are runs"
+        raise NotSupported(f"{kind_of(target)} {said}", hint='name them: wrap(target, methods=("answer",))')
+    service = Service(name, tags, conversation, rate, keep, opened(store), guard, seed)
+    return cast(
+        T, _proxy_class(type(target))(target, frozenset(there), service, explicit=methods is not None)
+    )
+
+
+class _Proxy:
+    """Stands for ``target``; every name but the run methods is the target's own."""
+
+    __slots__ = ("__weakref__", "_agentloom")
+
+    def __init__(self, target: Any, methods: frozenset[str], service: Service, *, explicit: bool) -> None:
+        object.__setattr__(self, "_agentloom", (target, methods, service, explicit))
+
+    def __getattr__(self, name: str) -> Any:
+        target, methods, service, explicit = object.__getattribute__(self, "_agentloom")
+        found = getattr(target, name)
+        if name in methods:
+            return _recorded(target, name, found, service)
+        if name in _BACKGROUND and not explicit:
+            return _told(target, name, found)
+        return found
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OWN:
+            return object.__getattribute__(self, name)
+        return _Proxy.__getattr__(self, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(_target(self), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_target(self), name)
+
+    def __repr__(self) -> str:
+        return repr(_target(self))
+
+    def __dir__(self) -> list[str]:
+        return dir(_target(self))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _target(self).__reduce_ex__(protocol)
+
+
+_OWN = frozenset(("__class__", "__dir__", "__reduce_ex__", "__repr__"))
+
+
+_type: Callable[[object], type] = type
+"""What an object really is, whatever it says."""
+
+
+def _target(proxy: Any) -> Any:
+    return object.__getattribute__(proxy, "_agentloom")[0]
+
+
+def _class_of(proxy: Any) -> Any:
+    return _target(proxy).__class__
+
+
+_classes: weakref.WeakKeyDictionary[Any, type[_Proxy]] = weakref.WeakKeyDictionary()
+
+
+def _proxy_class(cls: Any) -> type[_Proxy]:
+    """A proxy with the special methods that instances of ``cls`` have: Python looks for these on the class."""
+    found = _classes.get(cls)
+    if found is None:
+        made: dict[str, Any] = {
+            f"__{name}__": _forwarding(f"__{name}__")
+            for name in _SPECIAL
+            if getattr(cls, f"__{name}__", None) is not None
+        }
+        made |= {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
+        made["__class__"] = property(_class_of)
+        found = _classes[cls] = type(cls.__name__, (_Proxy,), made)
+    return found
+
+
+def _forwarding(name: str) -> Callable[..., Any]:
+    def forward(self: Any, *args: Any) -> Any:
+        target: Any = _target(self)
+        plain: list[Any] = [_target(arg) if issubclass(_type(arg), _Proxy) else arg for arg in args]
+        method: Any = getattr(_type(target), name)
+        return method(target, *plain)
+
+    forward.__name__ = name
+    return forward
+
+
+def _told(target: Any, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that cannot be recorded from here: it works as ever, and says so."""
+
+    @functools.wraps(found)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if current() is None:
+            warnings.warn(f"{_named(target, ())}.{name}() is not recorded: {_BACKGROUND[name]}", stacklevel=2)
+        return found(*args, **kwargs)
+
+    return called
+
+
+def _named(target: Any, args: tuple[Any, ...]) -> str:
+    """What a run is listed under: the name that the framework gives it."""
+    holder = args[0] if isinstance(target, type) and args else target
+    given = getattr(holder, "name", None)
+    if isinstance(given, str) and given.strip():
+        return given
+    return target.__name__ if isinstance(target, type) else type(target).__name__
+
+
+def _recorded(target: Any, method: str, found: Callable[..., Any], service: Service) -> Callable[..., Any]:
+    plain = inspect.unwrap(found)
+    kind = _call
+    if inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(plain):
+        kind = _await
+    elif inspect.isasyncgenfunction(found):
+        kind = _stream
+    elif inspect.isasyncgenfunction(plain):
+        kind = _enter
+    elif inspect.isgeneratorfunction(found):
+        kind = _iterate
+    elif method == "run_sync" and inspect.iscoroutinefunction(getattr(target, "run", None)):
+        found, kind = target.run, _await_here
+
+    @functools.wraps(getattr(target, method))
+    def called(*args: Any, **kwargs: Any) -> Any:
+        name = service.named(_named(target, args), *args, **kwargs)
+        call = _Call(
+            functools.partial(found, *args, **kwargs), name, f"{type(target).__name__}.{method}", service
+        )
+        call.options = service.options(*args, **kwargs)
+        return kind(call)
+
+    if kind is _await:
+        return _as_coroutine_function(called)
+    return called
+
+
+class _Call:
+    """One call of a run method that is about to be made."""
+
+    def __init__(self, make: Callable[[], Any], name: str, called: str, service: Service) -> None:
+        self.make = make
+        self.name = name
+        self.called = called
+        self.service = service
+        self.options = RunOptions()
+
+    def left_out(self) -> bool:
+        """Whether it was not sampled."""
+        return current() is None and not self.service.chosen(self.options)
+
+    def run(self, work: Any) -> RecordedRun[Any]:
+        """``work`` as a run."""
+        target = target_of_object(self.name, self.called, self.name)
+        return RecordedRun(work, target, self.options, self.service.store, self.service.keep)
+
+    def block(self) -> RecordedBlock:
+        """A block for it."""
+        target = replace(target_of_object(self.name, self.called, self.name), block=True)
+        return RecordedBlock(target, self.options, self.service.store, self.service.keep)
+
+
+def _as_coroutine_function(called: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(called)
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        return await called(*args, **kwargs)
+
+    return awaited
+
+
+async def _left_alone(call: _Call) -> Any:
+    with left_out():
+        return await call.make()
+
+
+def _await(call: _Call) -> Any:
+    return _left_alone(call) if call.left_out() else call.run(call.make())
+
+
+def _await_here(call: _Call) -> Any:
+    """As the frameworks do it: on the loop of this thread, which keeps their connections between two calls."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            loop = asyncio.get_event_loop()
+        except RuntimeError:
+            loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(loop)
+    return loop.run_until_complete(_await(call))
+
+
+def _call(call: _Call) -> Any:
+    if call.left_out():
+        with left_out():
+            return call.make()
+    target = target_of_object(call.name, call.called, call.name, stock=True)
+    return record_call(call.make, (), {}, target, call.options, call.service.store, call.service.keep)
+
+
+def _stream(call: _Call) -> Any:
+    return call.make() if current() is not None or call.left_out() else recorded_stream(call.make, call.run)
+
+
+def _iterate(call: _Call) -> Any:
+    return (
+        call.make()
+        if current() is not None or call.left_out()
+        else recorded_iterator(call.make, call.block())
+    )
+
+
+def _enter(call: _Call) -> Any:
+    return (
+        call.make() if current() is not None or call.left_out() else recorded_context(call.make, call.block())
+    )

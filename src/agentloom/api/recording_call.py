@@ -1,0 +1,73 @@
+"""One call of a plain function as a run: where it stands, with the threads that it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from agentloom.api.recording_keep import Held, Keep, held
+from agentloom.api.recording_mode import mode, trace_to_replay
+from agentloom.api.recording_run import Outcome, replay_in_place
+from agentloom.api.recording_target import Target
+from agentloom.api.trace import RunNote
+from agentloom.api.tracebacks import UserFrames
+from agentloom.runtime.live import LiveSource
+from agentloom.runtime.loading import refuse_while_loading
+from agentloom.runtime.recorder import RunOptions, begin, record_blocking
+from agentloom.runtime.scope import current, entered
+from agentloom.runtime.stock import LiveInPlace, StockCalls
+from agentloom.store import Store, open_store
+
+__all__ = ["record_call"]
+
+R = TypeVar("R")
+
+
+def record_call(
+    function: Callable[..., R],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    target: Target,
+    options: RunOptions,
+    store: Store | None,
+    keep: Keep = "all",
+) -> R:
+    """Call ``function``: recorded, replayed, or left alone. Its value and its exceptions are its own.
+
+    Threads and pools that it starts are adopted; calls that it awaits on loops of its own are made in place.
+    """
+    with UserFrames():
+        scope = current()
+        if scope is not None:
+            with entered(scope.started(target.name)):
+                return function(*args, **kwargs)
+        refuse_while_loading(target.name)
+        chosen = mode()
+        if chosen == "off":
+            return function(*args, **kwargs)
+        outcome = Outcome[R]()
+
+        def main(*_: Any, **__: Any) -> object:
+            return outcome.of_call(lambda: function(*args, **kwargs))
+
+        if chosen == "replay":
+            replay_in_place(trace_to_replay(target.name, options.tags, store), target, main)
+            return outcome.again()
+        _recorded(main, target, options, held(store if store is not None else open_store(), keep))
+        return cast(R, outcome.value)
+
+
+def _recorded(main: Callable[..., object], target: Target, options: RunOptions, store: Store) -> None:
+    agent = target.agent(main, options.guard)
+    recording = begin(
+        agent, target.args, target.kwargs, store=store, options=options, outer=None, code=target.code(agent)
+    )
+    recording.session.stock = StockCalls(LiveInPlace(cast(LiveSource, recording.session.source)))
+    try:
+        record_blocking(recording, agent)
+    except BaseException as error:
+        error.add_note(RunNote.of(recording.run_id, store, target.again()))
+        raise
+    finally:
+        if isinstance(store, Held):
+            store.settle()
