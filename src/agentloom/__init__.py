@@ -9,6 +9,7 @@ program without them does without their modules.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agentloom.adapters.personal import personal
     from agentloom.adapters.service import instrument
     from agentloom.adapters.wrapping import wrap
     from agentloom.api.agent import Agent, agent
@@ -72,6 +73,7 @@ __all__ = [
     "note",
     "now",
     "parallel",
+    "personal",
     "profile",
     "random",
     "record",
@@ -114,6 +116,7 @@ _RECORDING_HOMES = ("agentloom.api.recording",)
 _RECORDING_NAMES = frozenset(("RecordedBlock", "RecordedRun", "record", "replaying"))
 _SERVICE_HOMES = ("agentloom.adapters.service", "agentloom.adapters.wrapping")
 _SERVICE_NAMES = frozenset(("instrument", "wrap"))
+_PERSONAL_HOMES = ("agentloom.adapters.personal",)
 _WORKFLOW_HOMES = ("agentloom.api.templates", "agentloom.api.workflow")
 _WORKFLOW_NAMES = frozenset(("State", "Template", "Workflow", "goto", "render"))
 
@@ -129,6 +132,8 @@ def __getattr__(name: str) -> object:
         homes = _WORKFLOW_HOMES
     elif name in _RECORDING_NAMES:
         homes = _RECORDING_HOMES
+    elif name == "personal":
+        homes = _PERSONAL_HOMES
     elif name in _SERVICE_NAMES:
         homes = _SERVICE_HOMES
     for home in map(import_module, homes):
