@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agentloom.errors import Diverged, PayloadMissing
-from agentloom.replay.fields import Comparison, Difference, compare
-from agentloom.replay.report import Finding, Noted
+from agentloom.replay.fields import compare
+from agentloom.replay.report import Finding
 from agentloom.replay.source import ReplaySource
 from agentloom.replay.summaries import recorded_ref, ref_now
-from agentloom.runtime.calls import Arrival, Call, CallSpec
-from agentloom.runtime.session import Session
+from agentloom.runtime.calls import Arrival, Call
 from tests.replay.benches import answered, find, record, replaying
 from tests.runtime.fakes import Bench
 
@@ -515,64 +513,3 @@ def test_a_child_agent_that_ends_before_what_came_and_never_did() -> None:
     message = "It ended here with status ok; when recorded it had no outcome."
     expected = Finding("changed", of(source, call, 0), message, reason="child")
     assert found(source, lambda: source.ended(call, "ok", 1)) == expected
-
-
-# -- what is noted --------------------------------------------------------------------------------------------------
-
-MODEL = "agentloom.model/1"
-
-
-def asked(session: Session, effect: Any = "read", **request: object) -> Call:
-    spec = CallSpec("model", "fake", {"model": "fake", **request}, MODEL, effect)
-    return session.engine.begin(spec, session.root)
-
-
-def _noted(then: Any, now: Any, effect: Any = "read") -> ReplaySource:
-    """What a replay notes of a model call whose request was ``then`` when recorded."""
-    source, session = replaying(record(lambda bench: asked(bench.session, **then)))
-    call = asked(session, effect, **now)
-    assert source.finding is None
-    if source.noted:
-        assert source.noted[0].call == of(source, call, 0)
-    return source
-
-
-def test_a_noted_field_that_differs_is_noted() -> None:
-    ann: Any = {"user": "ann"}
-    bob: Any = {"user": "bob"}
-    source = _noted(ann, bob)
-    assert [one.comparison for one in source.noted] == [compare(ann, bob)]
-    assert (source.counts.exact, source.counts.noted, source.remarks) == (0, 1, {})
-    nothing: Any = {}
-    for then, now in ((ann, nothing), (nothing, ann)):
-        (one,) = _noted(then, now).noted
-        assert one.comparison == compare(then, now)
-    for same in (ann, nothing):
-        source = _noted(same, same)
-        assert (source.noted, source.counts.exact) == ([], 1)
-
-
-@pytest.mark.parametrize("noted", [False, True])
-def test_another_effect_is_noted_and_remarked_on(noted: bool) -> None:
-    now: Any = {"user": "bob"} if noted else {"user": "ann"}
-    source = _noted({"user": "ann"}, now, "write")
-    effect = Difference("effect", "changed", "read", "write")
-    fields = compare({"user": "ann"}, now) if noted else Comparison((), 0)
-    (one,) = source.noted
-    assert isinstance(one, Noted)
-    assert one.comparison == replace(fields, items=(*fields.items, effect), total=fields.total + 1)
-    assert one.comparison.total == (2 if noted else 1)
-    words = (
-        "model fake was recorded with effect read and is declared write now:"
-        " a replay runs no tool, but what runs live goes by what is declared"
-    )
-    assert source.remarks == {words: None}
-
-
-def test_another_effect_of_a_call_without_noted_fields() -> None:
-    source = _noted({}, {}, "write")
-    (one,) = source.noted
-    assert one.comparison == Comparison((Difference("effect", "changed", "read", "write"),), 1)
-    assert next(iter(source.remarks)).startswith(
-        "model fake was recorded with effect read and is declared write"
-    )
