@@ -8,6 +8,7 @@ order of things shows in the requests.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import queue
 import random
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
+from agentloom.errors import LoomError
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.calls import Call, CallSpec
@@ -182,8 +184,12 @@ class Threads:
 
     def do_left(self, node: Node) -> None:
         """A thread that nobody joins, daemon or not."""
-        threading.Thread(target=self.body, args=(node.bodies[0],), daemon=node.number == 1).start()
+        threading.Thread(target=self.on_its_own, args=(node.bodies[0],), daemon=node.number == 1).start()
         self.body(node.bodies[1])
+
+    def on_its_own(self, body: tuple[Node, ...]) -> None:
+        with contextlib.suppress(LoomError):  # a daemon is let go at the end of the run, and may ask nothing then
+            self.body(body)
 
     def do_timer(self, node: Node) -> None:
         timers = [
