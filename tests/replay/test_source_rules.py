@@ -62,3 +62,10 @@ def test_a_call_of_another_name_or_family_keeps_its_own() -> None:
         name, source = _rule(ELSEWHERE, spec)
         assert name == in_effect(spec.profile, NOTED).name
         assert not source.remarks
+
+
+def test_a_profile_that_was_changed_for_every_call_is_the_one_that_counts() -> None:
+    source, _ = replaying(record(lambda bench: bench.engine.begin(_spec("find", NOTED), bench.session.root)))
+    rule = source.recorded_rule(lambda: "root/probe#1", _spec("find"), in_effect("plain/1", None))
+    assert rule.name == in_effect("plain/1", NOTED).name
+    assert len(source.remarks) == 1

@@ -64,7 +64,6 @@ class ReplaySource:
         self._ruled = any(call.rule is not None for call in recording.calls)
         self._keyed = recording.nonce is not None
         self.redactor: Redactor | None = None
-        self._aligned = False
         self.redact: Callable[[], Callable[[Call], bool] | None] = _nobody
         """Gives what makes of a request what would be written of it, which is asked where it is not what was
         recorded."""
@@ -174,18 +173,17 @@ class ReplaySource:
         if redactor is None or redact is None or not redact(call):
             return False
         same = self._agrees(recorded, call, redactor)
-        if not same and self._aligned:
-            self._aligned = False
+        if same is None:
             for one in call.grown.values():
                 one.twin = None  # what it extends is written as the trace numbers it
             redact(call)
             same = self._agrees(recorded, call, redactor)
         if call.kept is not None and call.kept.tree is not made:
             call.tree = call.kept.tree  # what reports say of it
-        return same
+        return same is True
 
-    def _agrees(self, recorded: RecordedCall, call: Call, redactor: Redactor) -> bool:
-        """Whether a redacted request is the recorded one. ``_aligned``: it is but for numbers, which were told to the
+    def _agrees(self, recorded: RecordedCall, call: Call, redactor: Redactor) -> bool | None:
+        """Whether a redacted request is the recorded one. None: it is but for numbers, which were told to the
         redactor."""
         if recorded.name != call.name or recorded.type != call.type or recorded.profile != call.profile:
             return False
@@ -195,8 +193,7 @@ class ReplaySource:
         then = parts_of(profile, self._payload(lambda: self.recording.request(recorded)), "key")
         if same_tree(then, call.key_tree):
             return True
-        self._aligned = redactor.agree(_ordered(then), _ordered(call.key_tree))
-        return False
+        return None if redactor.agree(_ordered(then), _ordered(call.key_tree)) else False
 
     def _as_written(self, then: Tree, now: Tree) -> Tree:
         """``now`` as it would be written, where that is what was recorded; else as it is."""
