@@ -221,11 +221,12 @@ class Redactor:
         """A payload with placeholders for its secrets; the very same where there are none. What holds none is
         shared."""
         tree = flowing(self, tree)
-        return (
-            cast(Tree, self._trees.tree(tree, None))
-            if self._finder.suspects(text_of(tree), pieces=(SPELT,))
-            else tree
-        )
+        text = text_of(tree)
+        if self._finder.suspects(text):
+            return cast(Tree, self._trees.tree(tree, None))
+        if self._finder.suspects(text, pieces=(SPELT,)):
+            return self._trees.spelt(tree)
+        return tree
 
     def _joined(self, values: list[Tree]) -> list[Tree]:
         if len(values) == 1:

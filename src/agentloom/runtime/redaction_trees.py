@@ -39,6 +39,7 @@ class Trees:
         self.joined = joined
         self.use(rules)
         self._inner = 0  # JSON in a text in JSON
+        self._spelt_alone = False
         self.path = numbers.path
         self._finder = finder
         self._numbers = numbers
@@ -52,9 +53,19 @@ class Trees:
         """``text`` with placeholders for its secrets; the very same where there are none."""
         if '"' in text:
             text = self._inside(text)
+        if self._spelt_alone:
+            return text
         data = text.encode("utf-8", "surrogatepass")
         changed = self._finder.applied(data, self._numbers.replace)
         return text if changed is data else changed.decode("utf-8", "surrogatepass")
+
+    def spelt(self, tree: Tree) -> Tree:
+        """A tree in which nothing but JSON in texts, with texts in pieces, must be looked at."""
+        self._spelt_alone = True
+        try:
+            return cast(Tree, self.tree(tree, None))
+        finally:
+            self._spelt_alone = False
 
     def _inside(self, text: str) -> str:
         """A text that is JSON: fields that a user declared secret, and texts in pieces."""
@@ -82,7 +93,9 @@ class Trees:
         """A tree with placeholders; the very same where nothing in it is secret. ``name``: of its field."""
         kind = class_of(tree)
         if kind is str:
-            return self._named(tree) if name is not None and self._is_secret(name) else self.text(tree)
+            if name is not None and not self._spelt_alone and self._is_secret(name):
+                return self._named(tree)
+            return self.text(tree)
         if kind is dict:
             if len(tree) == 1:
                 tag, payload = next(iter(tree.items()))
