@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentloom import Trace
+from agentloom.format.placeholders import START
 from agentloom.replay.report import Report
 from tests.replay.sources import check
 
@@ -125,13 +126,16 @@ def test_other_secrets_at_the_same_places_are_the_same_request(program: Any, key
 
 
 def differs(report: Report, path: str, matched: int, reason: str) -> None:
-    """It diverged after so many calls that matched, and one of the differences that it names is at ``path``."""
+    """It diverged after so many calls that matched, and the one difference that it names is at ``path``."""
     print(report)
     assert (report.verdict, report.counts.exact, report.counts.noted) == ("diverged", matched, 0)
     assert report.finding is not None
     assert report.finding.reason == reason
     assert report.finding.comparison is not None
-    assert path in [item.path for item in report.finding.comparison.items]
+    (item,) = report.finding.comparison.items
+    assert item.path == path
+    if START not in str(item.recorded):
+        assert report.finding.cls != "redacted"
 
 
 @pytest.mark.parametrize("keyed", [True, False])

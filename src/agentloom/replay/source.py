@@ -15,7 +15,8 @@ import orjson
 
 from agentloom.errors import Diverged, LoomError
 from agentloom.format.canonical import canonical
-from agentloom.format.guards import is_map
+from agentloom.format.guards import is_list, is_map
+from agentloom.format.placeholders import START
 from agentloom.format.values import Tree
 from agentloom.replay.fields import Comparison, Difference, compare, same_tree
 from agentloom.replay.mismatch import Judge, goto_finding, identity, identity_recorded
@@ -183,8 +184,8 @@ class ReplaySource:
         return same is True
 
     def _agrees(self, recorded: RecordedCall, call: Call, redactor: Redactor) -> bool | None:
-        """Whether a redacted request is the recorded one. None: it is but for numbers, which were told to the
-        redactor."""
+        """Whether a redacted request is the recorded one. None: at least a part of it is but for numbers, which were
+        told to the redactor."""
         if recorded.name != call.name or recorded.type != call.type or recorded.profile != call.profile:
             return False
         if self._keyed and recorded.key == call.key:
@@ -193,7 +194,7 @@ class ReplaySource:
         then = parts_of(profile, self._payload(lambda: self.recording.request(recorded)), "key")
         if same_tree(then, call.key_tree):
             return True
-        return None if redactor.agree(_ordered(then), _ordered(call.key_tree)) else False
+        return None if _agree(redactor, _ordered(then), _ordered(call.key_tree)) else False
 
     def _as_written(self, then: Tree, now: Tree) -> Tree:
         """``now`` as it would be written, where that is what was recorded; else as it is."""
@@ -204,7 +205,7 @@ class ReplaySource:
         if (
             written is not now
             and not same_tree(then, written, ordered=True)
-            and redactor.agree(then, written)
+            and _agree(redactor, then, written)
         ):
             written = redactor.tree(now)
         return written
@@ -666,6 +667,24 @@ class ReplaySource:
 
 def _nobody() -> None:
     """There is nobody to ask."""
+
+
+def _agree(redactor: Redactor, then: Tree, now: Tree) -> bool:
+    """Whether two trees are equal but for numbers of secrets, or some of their texts are: a report names what else
+    differs, and not these."""
+    if redactor.agree(then, now):
+        return True
+    agreed = False
+    todo = [(then, now)]
+    while todo:
+        one, other = todo.pop()
+        if type(one) is str and type(other) is str:
+            agreed = (START in one and one != other and redactor.agree(one, other)) or agreed
+        elif is_map(one) and is_map(other):
+            todo += [(one[name], other[name]) for name in one if name in other]
+        elif is_list(one) and is_list(other):
+            todo += zip(one, other, strict=False)
+    return agreed
 
 
 def _ordered(tree: Tree) -> Tree:
