@@ -39,7 +39,8 @@ class Snapshot:
 
     def __init__(self) -> None:
         self._data: dict[Any, Any] = cast(Any, os.environ)._data.copy()
-        self._read: set[str] = set()
+        self._read: dict[str, str | None] = {}
+        self._names: list[str] | None = None
         self._facts: dict[str, tuple[int, object]] = {}
         self.pending: dict[str, Any] = {}
 
@@ -54,19 +55,18 @@ class Snapshot:
 
     def get(self, name: str, _: Callable[[], str | None]) -> str | None:
         """The value, or None where it is not set."""
+        if name in self._read:  # libraries list all variables with each request
+            return self._read[name]
         found = self._data.get(cast(Any, os.environ).encodekey(name))
-        value = None if found is None else os.fsdecode(found)
-        if name not in self._read:
-            self._read.add(name)
-            self.pending[name] = value
+        value = self._read[name] = self.pending[name] = None if found is None else os.fsdecode(found)
         return value
 
     def names(self, _: Callable[[], str | None]) -> list[str]:
         """The names of all variables that are set."""
-        if LISTED not in self._read:
-            self._read.add(LISTED)
-            self.pending[LISTED] = [os.fsdecode(name) for name in self._data]
-        return [os.fsdecode(name) for name in self._data]
+        if self._names is None:
+            self._names = [os.fsdecode(name) for name in self._data]
+            self.pending[LISTED] = list(self._names)
+        return list(self._names)
 
 
 class Recorded:
@@ -78,6 +78,14 @@ class Recorded:
         self._unknown = unknown
         self._facts: dict[str, tuple[int, Mapping[str, Any] | None]] = {}
         self.pending: dict[str, Any] | None = None
+        self.moved: tuple[str, str] | None = None
+        """The working folder of the recording and that of this process, where the run was told of one and it is another
+        one here: paths that the run makes from the first are to be found in the second."""
+
+    def told(self, key: str) -> Any:
+        """What the recorded run was first told of the fact ``key``, None where it did not ask."""
+        found = self._values.get(_reading(key, 1))
+        return found.get("is") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
     def fact(self, key: str, perform: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         """What ``key`` gave at this reading when the run was recorded; what it gives here where nobody asked then."""
@@ -145,6 +153,8 @@ def _place(places: Places) -> Callable[[], str | None]:
 
 
 def _name(mapping: Any, key: Any) -> str:
+    if type(key) is str and key.isascii() and mapping is os.environ:
+        return key
     return os.fsdecode(mapping.encodekey(key))
 
 

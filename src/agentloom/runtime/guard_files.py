@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self, TypeVar, cast
 
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_inline
@@ -24,12 +24,14 @@ from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.effects import WRITE_FLAGS
 from agentloom.runtime.finding import is_upkeep
 from agentloom.runtime.guard_allow import on_scopes, reason_for
+from agentloom.runtime.guard_env import Recorded
 from agentloom.runtime.scope import current, require
 from agentloom.runtime.work import Work, doing, under_way
 
-__all__ = ["replace_readers", "served", "stat_of"]
+__all__ = ["at_place", "find_moved", "replace_readers", "served", "stat_of"]
 
 PathArg = Any
+T = TypeVar("T")
 _open, _os_open, _listdir, _scandir = builtins.open, os.open, os.listdir, os.scandir
 _WORK = Work("file")
 _READ_MODES = frozenset("rbtU")
@@ -48,14 +50,51 @@ def served(frame: Any) -> bool:
     )
 
 
+def at_place(function: Callable[..., T], path: PathArg, *args: Any, **kwargs: Any) -> T:
+    """``function`` of where ``path`` is to be found; what it raises names ``path``."""
+    found = _located(path)
+    if found is path:
+        return function(path, *args, **kwargs)
+    try:
+        return function(found, *args, **kwargs)
+    except OSError as error:
+        if error.filename == found:
+            error.filename = path
+        raise
+
+
+def _located(path: PathArg) -> PathArg:
+    """Where ``path`` is to be found: a replay in another folder than the recording's finds below its own what the run
+    names by the recorded one."""
+    scope = current()
+    environment = None if scope is None else scope.session.guard.environment
+    if (
+        not isinstance(environment, Recorded)
+        or environment.moved is None
+        or isinstance(path, int)
+        or path is None
+    ):
+        return path
+    then, now = environment.moved
+    text = os.fsdecode(path)
+    if text != then and not text.startswith(os.path.join(then, "")):
+        return path
+    found = now + text[len(then) :]
+    return os.fsencode(found) if isinstance(path, bytes) else found
+
+
 def _read(operation: str, path: PathArg, perform: Callable[[Call], object], **more: object) -> Any:
     """One read as a host call. Its path is relative to the program's folder where it lies there, so that a replay in
     another folder asks for the same."""
-    text = os.fsdecode(path)
-    request: dict[str, object] = {"path": text}
+    request: dict[str, object] = {"path": os.fsdecode(path)}
     root = os.path.join(require("file").session.engine.places.root, "")
-    if text.startswith(root):
-        request = {"path": text[len(root) :], "base": "program"}
+    for text in (
+        os.fsdecode(path),
+        os.fsdecode(_located(path)),
+    ):  # the program may have moved with the folder, or not
+        if text.startswith(root):
+            request = {"path": text[len(root) :], "base": "program"}
+            break
     return call_inline(CallSpec("file", operation, request | more, effect="read"), perform)
 
 
@@ -104,7 +143,8 @@ def _opened(
     reads = isinstance(mode, str) and "r" in mode and _READ_MODES.issuperset(mode)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not reads or isinstance(file, int) or opener is not None or not served(frame):
         return cast(
-            "IO[Any]", cast(Any, _open)(file, mode, buffering, encoding, errors, newline, closefd, opener)
+            "IO[Any]",
+            at_place(cast(Any, _open), file, mode, buffering, encoding, errors, newline, closefd, opener),
         )
     text = "b" not in mode
 
@@ -131,7 +171,11 @@ def _os_opened(path: PathArg, flags: int, mode: int = 0o777, *, dir_fd: int | No
         or dir_fd is not None
         or not served(frame)
     ):
-        return _os_open(path, flags, mode, dir_fd=dir_fd)
+        return (
+            at_place(_os_open, path, flags, mode)
+            if dir_fd is None
+            else _os_open(path, flags, mode, dir_fd=dir_fd)
+        )
     return _copy(_read("read", path, lambda _: {"data": _contents(path)})["data"])
 
 
@@ -140,7 +184,7 @@ def _os_opened(path: PathArg, flags: int, mode: int = 0o777, *, dir_fd: int | No
 
 def _listed(path: PathArg = None) -> list[Any]:
     if isinstance(path, int) or not served(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
-        return cast("list[Any]", cast(Any, _listdir)(path))
+        return cast("list[Any]", at_place(cast(Any, _listdir), path))
     return cast(
         "list[Any]", _read("list", "." if path is None else path, lambda _: cast(Any, _listdir)(path))
     )
@@ -148,7 +192,7 @@ def _listed(path: PathArg = None) -> list[Any]:
 
 def _scanned(path: PathArg = None) -> Any:
     if isinstance(path, int) or not served(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
-        return cast(Any, _scandir)(path)
+        return at_place(cast(Any, _scandir), path)
     folder = cast(Any, "." if path is None else os.fspath(path))
 
     def perform(_: Call) -> list[list[object]]:
@@ -241,6 +285,7 @@ def stat_of(original: Callable[..., os.stat_result], path: PathArg, *, follow: b
 _lock = threading.Lock()
 _active = 0
 _installed = False
+_moving = False
 
 
 def replace_readers() -> None:
@@ -249,6 +294,14 @@ def replace_readers() -> None:
     if not _installed:
         _installed = True
         on_scopes(_enter, _leave)
+
+
+def find_moved() -> None:
+    """From now on what reads files is replaced: a run that is replayed here looks for them in another folder. Once."""
+    global _moving
+    if not _moving:
+        _moving = True
+        _enter()
 
 
 def _enter() -> None:

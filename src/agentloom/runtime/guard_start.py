@@ -13,7 +13,7 @@ from agentloom.runtime.guard import ENTROPY_BYTES, OFF, Guard, GuardPolicy, poli
 
 __all__ = ["REAL_CLOCKS", "guard_for_recording", "guard_for_replay"]
 
-_urandom, _time_ns, _monotonic_ns = os.urandom, time.time_ns, time.monotonic_ns
+_urandom, _time_ns, _monotonic_ns, _real_folder = os.urandom, time.time_ns, time.monotonic_ns, os.getcwd
 
 _CLOCKS = (
     "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
@@ -66,11 +66,18 @@ def guard_for_replay(
     if zone is not None:
         in_another_zone()
         install_zone_values()
+    environment = Recorded(variables(), unknown)
+    then, now = environment.told("os.getcwd()"), _real_folder()
+    if isinstance(then, str) and then != now:
+        from agentloom.runtime.guard_files import find_moved
+
+        environment.moved = then, now
+        find_moved()
     return Guard(
         chosen,
         entropy,
         start=start,
         monotonic=int(shown.get("monotonic", 0)),
         zone=zone,
-        environment=Recorded(variables(), unknown),
+        environment=environment,
     )

@@ -16,7 +16,7 @@ from typing import Any, cast
 from agentloom.runtime.effects import Found, Kind, comes_with_packages
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_effects import of_run
-from agentloom.runtime.guard_files import replace_readers, served, stat_of
+from agentloom.runtime.guard_files import at_place, replace_readers, served, stat_of
 from agentloom.runtime.guard_input import replace_input
 from agentloom.runtime.guard_names import NAMES, called_as, replace_beneath, stand_in
 from agentloom.runtime.guard_types import changed, names_of
@@ -134,7 +134,9 @@ def _looking(original: Callable[..., os.stat_result], *, follow: bool) -> Callab
             return stat_of(functools.partial(original, **kwargs), path, follow=follows)
         if session.guard.virtual and not comes_with_packages(os.fsdecode(path)):
             see(("file read", f"looks at {os.fsdecode(path)}"), frame)
-        return original(path, *args, **kwargs)
+        if kwargs.get("dir_fd") is not None:
+            return original(path, *args, **kwargs)
+        return at_place(original, path, *args, **kwargs)
 
     return wrapped
 
