@@ -29,8 +29,9 @@ def _kept(aiohttp: Any, raised: BaseException) -> BaseException | None:
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError):
         below: Any = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
         number = getattr(below, "errno", None)
-        kind = type(below) if type(below).__module__ in ("builtins", "socket") else OSError
-        made = kind(number, getattr(below, "strerror", None) or str(below))
+        known = type(below).__module__ in ("builtins", "socket")
+        kind = cast(Any, type(below) if known else OSError)
+        made: OSError = kind(number, getattr(below, "strerror", None) or str(below))
         setattr(made, _KIND, type(error).__name__)
         return made
     if isinstance(error, aiohttp.ClientResponseError):

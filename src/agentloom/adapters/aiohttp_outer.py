@@ -1,4 +1,7 @@
-"""Performs requests of aiohttp clients on the outer loop, through a session there for each connector of a run."""
+"""Performs requests of aiohttp clients on the outer loop, over connections of a connector there for each of a run.
+
+What the client of the run has written goes over the connection as it is, byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -17,49 +20,49 @@ from agentloom.runtime.work import Work, doing
 
 __all__ = ["Outer"]
 
-# aiohttp would add its own where the client of the run did not want any.
-_OWN = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
-_FRAMING = ("Content-Length", "Transfer-Encoding", "Expect")
-
 
 class Outer:
-    """The sessions, by connector and loop."""
+    """The connectors, by those of the run and loop."""
 
     def __init__(self, aiohttp: Any) -> None:
         self._aiohttp = aiohttp
-        self._sessions: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+        self._twins: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
         self._closing: set[asyncio.Task[None]] = set()
 
     async def whole(
-        self, connector: Any, req: Any, limits: Any, body: bytes, params: dict[str, Any], found: Classified
+        self, connector: Any, req: Any, limits: Any, data: bytes, params: dict[str, Any], found: Classified
     ) -> dict[str, Any]:
-        """The whole answer as a value."""
+        """The whole answer as a value. ``data``: the request as the client wrote it."""
         with doing(Work("http")), cleaned(self._aiohttp):
-            async with self._answer(connector, req, limits, body, params) as answer:
-                return whole_of(_head(answer), _type(answer), await answer.read(), found)
+            async with self._answer(connector, req, limits, data, params) as (message, payload):
+                return whole_of(_head(message), _type(message), await payload.read(), found)
 
     async def events(
-        self, connector: Any, req: Any, limits: Any, body: bytes, params: dict[str, Any], found: Classified
+        self, connector: Any, req: Any, limits: Any, data: bytes, params: dict[str, Any], found: Classified
     ) -> AsyncIterator[object]:
-        """The head of an answer, then its events or pieces."""
+        """The head of an answer (with the body, where that is JSON), then its events or pieces."""
         with doing(Work("http")), cleaned(self._aiohttp):
-            async with self._answer(connector, req, limits, body, params) as answer:
-                yield _head(answer)
-                if (_type(answer) or "").lower().startswith("text/event-stream"):
-                    async for event in self._read(answer):
+            async with self._answer(connector, req, limits, data, params) as (message, payload):
+                kind = _type(message)
+                if found.spec.type != "model" and comes_whole(kind, found):
+                    yield whole_of(_head(message), kind, await payload.read(), found)
+                    return
+                yield _head(message)
+                if (kind or "").lower().startswith("text/event-stream"):
+                    async for event in self._read(payload):
                         yield counted(event, found)
-                elif comes_whole(_type(answer), found):
-                    data = await answer.read()
-                    if data:
-                        yield piece_of(_type(answer), data, found, whole=True)
+                elif comes_whole(kind, found):
+                    body = await payload.read()
+                    if body:
+                        yield piece_of(kind, body, found, whole=True)
                 else:
-                    async for data in answer.content.iter_any():
-                        yield piece_of(None, data, found, whole=False)
+                    async for piece in payload.iter_any():
+                        yield piece_of(None, piece, found, whole=False)
 
-    async def _read(self, answer: Any) -> AsyncIterator[dict[str, Any]]:
+    async def _read(self, payload: Any) -> AsyncIterator[dict[str, Any]]:
         reader = EventReader()
         try:
-            async for data in answer.content.iter_any():
+            async for data in payload.iter_any():
                 for event in reader.feed(data):
                     yield event
         except self._aiohttp.ClientError:
@@ -71,48 +74,39 @@ class Outer:
 
     @contextlib.asynccontextmanager
     async def _answer(
-        self, connector: Any, req: Any, limits: Any, body: bytes, params: dict[str, Any]
-    ) -> AsyncGenerator[Any]:
-        headers = req.headers.copy()
-        chunked = "chunked" in headers.get("Transfer-Encoding", "").lower()
-        for name in _FRAMING:
-            headers.popall(name, None)
-        async with self._session(connector).request(
-            req.method,
-            req.url,
-            headers=headers,
-            data=body or None,
-            chunked=True if chunked and body else None,
-            allow_redirects=False,
-            proxy=req.proxy,
-            proxy_auth=req.proxy_auth,
-            proxy_headers=req.proxy_headers,
-            ssl=req.ssl,
-            server_hostname=req.server_hostname,
-            timeout=self._aiohttp.ClientTimeout(
-                total=None,
-                connect=getattr(limits, "connect", None),
-                sock_connect=getattr(limits, "sock_connect", None),
-                sock_read=params.get("read_timeout"),
-            ),
-            auto_decompress=params.get("auto_decompress", True),
-            read_until_eof=params.get("read_until_eof", True),
-        ) as answer:
-            yield answer
+        self, connector: Any, req: Any, limits: Any, data: bytes, params: dict[str, Any]
+    ) -> AsyncGenerator[tuple[Any, Any]]:
+        """The head of the answer and its body, still to be read."""
+        try:
+            connection = await self._twin_of(connector).connect(req, [], limits)
+        except TimeoutError as error:
+            raise self._aiohttp.ConnectionTimeoutError(f"Connection timeout to host {req.url}") from error
+        try:
+            protocol = connection.protocol
+            protocol.set_response_params(**params | {"timer": None})
+            protocol.transport.write(data)
+            protocol.start_timeout()
+            message, payload = await protocol.read()
+            while 100 <= message.code < 200:
+                message, payload = await protocol.read()
+            yield message, payload
+        except BaseException:
+            connection.close()
+            raise
+        if payload.is_eof():
+            connection.release()
+        else:
+            connection.close()
 
-    def _session(self, connector: Any) -> Any:
+    def _twin_of(self, connector: Any) -> Any:
         loop = asyncio.get_running_loop()
-        held = self._sessions.get(connector)
+        held = self._twins.get(connector)
         if held is not None and held[0] is loop and not held[1].closed:
             return held[1]
-        aiohttp = self._aiohttp
-        session = aiohttp.ClientSession(
-            connector=self._twin(connector), cookie_jar=aiohttp.DummyCookieJar(), skip_auto_headers=_OWN
-        )
-        session._retry_connection = False  # each try of the client is a call of its own
-        self._sessions[connector] = (loop, session)
-        weakref.finalize(connector, self._close, loop, session)
-        return session
+        twin = self._twin(connector)
+        self._twins[connector] = (loop, twin)
+        weakref.finalize(connector, self._close, loop, twin)
+        return twin
 
     def _twin(self, connector: Any) -> Any:
         """A connector with the settings of one of the run, for the outer loop."""
@@ -141,23 +135,22 @@ class Outer:
         )
 
     def close(self, connector: Any) -> None:
-        """The client has closed ``connector``: its session outside is closed where it lives, without waiting."""
-        held = self._sessions.pop(connector, None)
+        """The client has closed ``connector``: the one outside is closed where it lives, without waiting."""
+        held = self._twins.pop(connector, None)
         if held is not None:
             self._close(*held)
 
-    def _close(self, loop: asyncio.AbstractEventLoop, session: Any) -> None:
-        if session.closed:
-            return
-        if loop.is_closed():
-            session._connector._close_immediately() if hasattr(
-                session._connector, "_close_immediately"
-            ) else None
+    def _close(self, loop: asyncio.AbstractEventLoop, twin: Any) -> None:
+        if twin.closed or loop.is_closed():
             return
         context = outside()
-        task = context.run(lambda: asyncio.Task(session.close(), loop=loop, context=context))
+        task = context.run(lambda: asyncio.Task(_closed(twin), loop=loop, context=context))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+
+
+async def _closed(twin: Any) -> None:
+    await twin.close()
 
 
 def _address(connector: Any) -> Any:
@@ -165,16 +158,15 @@ def _address(connector: Any) -> Any:
     return infos[0][4][:2] if infos else None
 
 
-def _type(answer: Any) -> str | None:
-    kind: str | None = answer.headers.get("Content-Type")
+def _type(message: Any) -> str | None:
+    kind: str | None = message.headers.get("Content-Type")
     return kind
 
 
-def _head(answer: Any) -> dict[str, Any]:
+def _head(message: Any) -> dict[str, Any]:
     pairs = [
         (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
-        for name, value in answer.raw_headers
+        for name, value in message.raw_headers
     ]
-    version = answer.version
-    said = f"HTTP/{version.major}.{version.minor}" if version is not None else "HTTP/1.1"
-    return head_fields(answer.status, pairs, said, answer.reason)
+    version = f"HTTP/{message.version.major}.{message.version.minor}"
+    return head_fields(message.code, pairs, version, message.reason)
