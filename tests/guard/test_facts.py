@@ -19,11 +19,10 @@ from tests.guard.agents import Program
 
 
 @pytest.fixture
-def elsewhere(program: Program, monkeypatch: pytest.MonkeyPatch) -> Path:
+def elsewhere(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Another folder, with a file of the same name that says something else; and the program's own has one."""
     (program.folder / "data.txt").write_text("then")
-    folder = program.folder / "elsewhere"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "data.txt").write_text("now")
     return folder
 
@@ -55,7 +54,7 @@ def test_the_working_folder_is_that_of_the_recording(
 def test_files_below_the_recorded_folder_are_found_in_this_one(
     program: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, guard: str
 ) -> None:
-    """Declared, they are served. Else they are read as they are here, and an error names the path that was asked for."""
+    """Declared, they are served. Else they are read as they are here, and an error names what was asked for."""
     body = """
     def read(name):
         path = os.path.abspath(name)
@@ -64,7 +63,10 @@ def test_files_below_the_recorded_folder_are_found_in_this_one(
         except OSError as error:
             return str(error)
     """
-    asks = "return [read('data.txt'), read('none'), os.listdir(os.getcwd()).count('data.txt'), os.path.exists(os.path.abspath('data.txt'))]"
+    asks = "here = os.getcwd(); data = os.path.abspath('data.txt')"
+    asks += (
+        "; return [read('data.txt'), read('none'), os.listdir(here).count('data.txt'), os.path.exists(data)]"
+    )
     if guard == "strict":
         asks = f"with allow('file.read', reason='it is the input'):\n    {asks}"
     agent = program.agent(
@@ -124,9 +126,7 @@ def test_a_library_sees_the_process(
 
 
 def test_a_trace_from_before_facts_asks_the_process() -> None:
-    asked = Recorded(
-        {"=a()": {"is": 1}, "=a() 3": {"is": 2}}, lambda what, where: AssertionError(what, where)
-    )
+    asked = Recorded({"=a()": {"is": 1}, "=a() 3": {"is": 2}}, AssertionError)
     assert [asked.fact("a()", lambda: {"is": 0})["is"] for _ in range(4)] == [1, 1, 2, 2]
     assert asked.fact("b()", lambda: {"is": 0}) == {"is": 0}
     kept = Snapshot()
