@@ -79,6 +79,7 @@ class ScriptRun:
         _own_log(self._show)
         sdks.watch()
         httpx_seam.observe(self._offered)
+        self.session.engine.take()
         with contextlib.ExitStack() as stack:
             stack.enter_context(inner_loops(self.session, self._outer))
             stack.enter_context(self.capture.installed())

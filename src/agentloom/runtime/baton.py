@@ -465,11 +465,11 @@ class Baton:
         waiting = [one for one in self._blocked if not one.idle]
         waiting.sort(key=lambda one: one is not self.main)
         words = "; ".join(f"{one.name} in {self._place(one)}" for one in waiting[:6])
-        error = Deadlock(
-            f"every thread of the run waits, and nothing is left that could wake one: {words}",
-            hint="look for a lock that is never released, or a queue or event that nobody fills or sets",
-        )
         for strand in waiting:
+            error = Deadlock(
+                f"every thread of the run waits, and nothing is left that could wake one: {words}",
+                hint="look for a lock that is never released, or a queue or event that nobody fills or sets",
+            )
             self.wake(strand, error=error)
 
     def _place(self, strand: Strand) -> str:

@@ -35,7 +35,8 @@ Whose = Literal["run", "library", "loop", "ours"]
 """Whose a thread is: the run's; a library's; one started under an event loop that is not the run's; this package's."""
 
 _STDLIB = os.path.dirname(os.__file__) + os.sep
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "live.py")
+"""Where this package starts threads from inside of a run: they perform host calls."""
 _SITES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 
 _real_start, _real_join = threading.Thread.start, threading.Thread.join
@@ -96,7 +97,7 @@ def whose(session: Session, works: list[object], given: list[object], *, daemon:
     its caller. A daemon that runs a library's code alone is that library's: it has a loop of its own, and nobody waits
     for it. So is what runs the standard library's own loops (servers, event loops, feeders of queues)."""
     codes = [code for work in works for code in _codes(work)]
-    if any(code.co_filename.startswith(_PACKAGE) for code in codes):
+    if any(code.co_filename == _OURS for code in codes):
         return "ours"
     if in_stock_loop():
         return "loop"
