@@ -8,7 +8,7 @@ from agentloom.errors import Diverged
 from agentloom.replay.mismatch import Judge, _times
 from agentloom.replay.report import CallRef, Finding
 from agentloom.replay.source import ReplaySource
-from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.session import Session
 from tests.replay.benches import answered, find, record, replaying
 from tests.runtime.fakes import Bench
@@ -124,3 +124,37 @@ def test_calls_awaited_one_after_the_other_that_are_left_out_are_missing() -> No
     assert finding.message.startswith('find("a") and 1 more recorded here are not made now. Now: find("c")')
     assert finding.call is not None
     assert finding.call.id == recording.calls[0].id
+
+
+def test_an_awaited_call_that_was_recorded_twice_is_found_ahead_by_its_place() -> None:
+    """The call before it is left out: that is what is missing, not that this one is another one."""
+
+    def make(session: Session, q: str, place: str) -> Call:
+        spec = CallSpec("tool", "find", {"q": q}, effect="read", src=place)
+        return session.engine.begin(spec, session.root)
+
+    def act(bench: Bench) -> None:
+        for number, q in enumerate("abb"):
+            call = make(bench.session, q, f"agent.py:{number} run")
+            bench.engine.deliver(Arrival("outcome", call, value=number))
+
+    source, session = replaying(record(act))
+    for number in (1, 2):
+        call = make(session, "b", f"agent.py:{number} run")
+        source.want(call)
+        arrival = source.poll(None)
+        assert arrival is not None
+        assert arrival.tree == number
+        session.engine.deliver(arrival)
+    with pytest.raises(Diverged):
+        source.finished("completed", None)
+    assert source.finding is not None
+    assert (source.finding.cls, source.finding.reason) == ("missing", "skipped")
+    assert source.finding.message.startswith('find("a") was made here when recorded; now it is not.')
+    source, session = replaying(record(act))
+    source.want(make(session, "b", "agent.py:9 run"))  # another place: it may be a call that was changed
+    assert source.poll(None) is not None
+    with pytest.raises(Diverged):
+        source.finished("completed", None)
+    assert source.finding is not None
+    assert source.finding.reason == "request"
