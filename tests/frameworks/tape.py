@@ -1,0 +1,84 @@
+"""Records a program of this folder against a scripted server, or replays what was recorded. Run as a process:
+
+python -m tests.frameworks.tape record|replay PROGRAM FOLDER COUNT
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import random
+import sys
+import threading
+import time
+from typing import Any
+
+import agentloom
+from agentloom import Trace
+from agentloom.store import open_store
+from agentloom.testing import FakeProvider, Says, Wants
+
+ITEMS = ("apple", "pear", "fig")
+
+
+class Server:
+    """Answers as the programs expect it, after a while that nobody can foresee."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+
+    def __call__(self, seen: Any) -> Says:
+        with self._lock:
+            pause = self._random.random() * 0.02
+            ids = [f"call_{self._random.getrandbits(64):x}" for _ in range(6)]
+        time.sleep(pause)
+        messages = seen.body["messages"]
+        tools = [tool["function"]["name"] for tool in seen.body.get("tools") or []]
+        answered = [str(message["content"]) for message in messages if message["role"] == "tool"]
+        hand_off = [name for name in tools if name.startswith("transfer")]
+        if tools and not answered:
+            wanted = [(name, item) for item in ITEMS for name in ("price", "stock") if name in tools]
+            return Says(
+                tools=[Wants(name, {"item": item}, id=ids[n]) for n, (name, item) in enumerate(wanted)]
+            )
+        if hand_off:
+            return Says(tools=[Wants(hand_off[0], {}, id=ids[0])])
+        return Says(" / ".join(answered) or f"yes to {messages[-1]['content']}")
+
+
+async def record(agent: Any, count: int, folder: str) -> dict[str, Any]:
+    store = open_store(folder)
+    kinds: list[str] = []
+    with FakeProvider(Server(count)) as provider:
+        for number in range(count):
+            run = agentloom.record(agent(provider.openai_url, f"question {number}"), store=store)
+            await run
+            kinds += [call.kind for call in run.trace.calls]
+        asked = provider.count
+    return {"runs": count, "calls": len(kinds), "asked": asked, "kinds": sorted(set(kinds))}
+
+
+def replay(folder: str) -> dict[str, Any]:
+    store = open_store(folder)
+    verdicts: dict[str, int] = {}
+    first = ""
+    for row in reversed(store.runs()):
+        report = Trace(store.read(row.run)).replay(check=False)
+        verdicts[report.verdict] = verdicts.get(report.verdict, 0) + 1
+        if not report.ok and not first:
+            first = str(report)
+        verdicts["compared output"] = verdicts.get("compared output", 0) + ("output" in report.compared)
+    return {"verdicts": verdicts, "first": first}
+
+
+def main() -> None:
+    what, program, folder, count = sys.argv[1:5]
+    agent = importlib.import_module(f"tests.frameworks.programs.{program}").agent
+    done = asyncio.run(record(agent, int(count), folder)) if what == "record" else replay(folder)
+    print(json.dumps(done))
+
+
+if __name__ == "__main__":
+    main()
