@@ -328,3 +328,33 @@ def test_a_store_of_ones_own_is_no_part_of_the_run(program: Program) -> None:
     trace = agent.run(store=program.module.store)
     assert trace.unrecorded == []
     assert (program.folder / "journal.bin").read_bytes() == program.module.store.read(trace.run_id)
+
+
+def test_locks_of_a_run_and_waits_for_nothing_but_time_are_no_matter(program: Program) -> None:
+    body = """
+    import queue, select, threading, time
+    lock, again, line = threading.Lock(), threading.RLock(), queue.Queue()
+    taken = [lock.acquire(blocking=False), again.acquire(blocking=False), again.acquire(timeout=1)]
+    condition = threading.Condition(threading.Lock())
+    with condition: condition.notify_all()
+    line.put(1)
+    before = time.monotonic()
+    select.select([], [], [], 1.5)
+    return taken + [line.get_nowait(), threading.Lock().locked(), 1.5 <= time.monotonic() - before < 1.6]
+    """
+    agent = program.agent(body)
+    assert program.record(agent).output == [True, True, True, 1, False, True]
+    assert program.replay(agent).verdict == "identical"
+
+
+@pytest.mark.parametrize(
+    "how", ["HELD.acquire(blocking=False)", "HELD.acquire(timeout=0.01)", "HELD.locked()"]
+)
+def test_a_lock_that_another_thread_holds_is_told(program: Program, how: str) -> None:
+    agent = program.load(f"import threading\nHELD = threading.Lock()\n@agent\ndef main(): return {how}\n")
+    assert program.module is not None
+    holder = threading.Thread(target=program.module.HELD.acquire)
+    holder.start()
+    holder.join()
+    with pytest.raises(UnrecordedEffect, match="tries a lock that another thread holds"):
+        program.record(agent)

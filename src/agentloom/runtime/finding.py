@@ -35,6 +35,9 @@ STANDS_IN: set[str] = {
         "guard_wraps.py",
         "guard_files.py",
         "guard_input.py",
+        "guard_facts.py",
+        "guard_values.py",
+        "guard_waits.py",
     )
 }
 """Files of this package whose functions stand in the place of Python's own: their frames do not count."""

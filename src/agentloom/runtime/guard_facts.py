@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentloom.runtime.finding import STANDS_IN, done_for_own
+from agentloom.runtime.finding import done_for_own
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, replace_beneath, stand_in
 from agentloom.runtime.scope import here
@@ -140,7 +140,6 @@ _done: set[str] = set()
 
 def install() -> None:
     """Replace what tells of the process and the machine, in the modules that are loaded."""
-    STANDS_IN.add(__file__)
     install_loaded()
 
 

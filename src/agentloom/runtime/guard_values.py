@@ -14,15 +14,13 @@ from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, cast
 
-from agentloom.runtime.finding import STANDS_IN, done_for_own
+from agentloom.runtime.finding import done_for_own
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_types import changed, names_of
 from agentloom.runtime.guard_zone import Zone
 from agentloom.runtime.scope import here
 
 __all__ = ["hold_arguments", "install_zone_values"]
-
-STANDS_IN.add(__file__)
 
 # -- sys.argv ----------------------------------------------------------------------------------------------------------
 

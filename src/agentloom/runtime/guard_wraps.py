@@ -8,18 +8,17 @@ import gc
 import locale
 import os
 import sys
-import time
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from agentloom.runtime.effects import Found, Kind, comes_with_packages
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_effects import of_run
 from agentloom.runtime.guard_files import at_place, replace_readers, served, stat_of
 from agentloom.runtime.guard_input import replace_input
-from agentloom.runtime.guard_names import NAMES, called_as, replace_beneath, stand_in
-from agentloom.runtime.guard_types import changed, names_of
+from agentloom.runtime.guard_names import NAMES, replace_beneath, stand_in
+from agentloom.runtime.guard_waits import tell, watch_waiting
 from agentloom.runtime.refuse import see, stand
 
 __all__ = ["guard_process"]
@@ -66,7 +65,6 @@ _TOLD: tuple[tuple[str, str, Kind, str], ...] = (
 """Functions that are told and then called, with what is said of each."""
 
 _CHANGES_LOCALE: Found = ("setting", "changes the locale of this process, locale.setlocale()")
-_READY: Found = ("readiness", "asks whether a descriptor is ready")
 
 
 def guard_process() -> None:
@@ -83,7 +81,7 @@ def guard_process() -> None:
         _put(os, "read", _reading(os.read))
         _put(gc, "collect", _collecting(gc.collect))
         _put(locale, "setlocale", _localizing(locale.setlocale))
-        _waiting()
+        watch_waiting()
     if fresh:
         NAMES.sweep()
 
@@ -146,7 +144,7 @@ def _reading(original: Callable[[int, int], bytes]) -> Callable[..., bytes]:
 
     def wrapped(_: object, fd: int, length: int, /) -> bytes:
         if fd == 0:
-            _tell(("stdin", "reads standard input"))
+            tell(("stdin", "reads standard input"))
         return original(fd, length)
 
     return wrapped
@@ -168,66 +166,15 @@ def _localizing(original: Callable[..., str]) -> Callable[..., str]:
     def wrapped(_: object, category: int, locale: Any = None) -> str:
         if locale is None:
             return original(category)
-        _tell(_CHANGES_LOCALE)
+        tell(_CHANGES_LOCALE)
         return original(category, locale)
 
     return wrapped
 
 
-def _tell(found: Found) -> None:
-    """Judge what the caller of the function that calls this does."""
-    session = of_run()
-    if session is not None and session.guard.virtual:
-        see(found, sys._getframe(2))  # pyright: ignore[reportPrivateUsage]
-
-
 def _seeing(original: Callable[..., Any], kind: Kind, what: str) -> Callable[..., Any]:
     def wrapped(_: object, *args: Any, **kwargs: Any) -> Any:
-        _tell((kind, what))
+        tell((kind, what))
         return original(*args, **kwargs)
 
     return wrapped
-
-
-# -- waiting for descriptors -------------------------------------------------------------------------------------------
-
-
-def _waiting() -> None:
-    """``select.select`` by its name; what polls, in its type, wherever somebody has made one."""
-    try:
-        import select
-        import selectors
-    except ImportError:
-        return  # this Python was built without it
-    real: Any = select.select
-
-    def selected(_: object, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None, /) -> Any:
-        if of_run() is not None:
-            if not (rlist or wlist or xlist) and timeout is not None and timeout >= 0:
-                time.sleep(timeout)  # nothing to wait for but time
-                return [], [], []
-            _tell(_READY)
-        return real(rlist, wlist, xlist, timeout)
-
-    replacement = stand_in(select, real, selected)
-    NAMES.put(select, "select", replacement, real)
-    if getattr(selectors.SelectSelector, "_select", None) is real:
-        cast(Any, selectors.SelectSelector)._select = replacement
-    module: Any = select
-    for maker, method in (("poll", "poll"), ("epoll", "poll"), ("kqueue", "control"), ("devpoll", "poll")):
-        made: Any = getattr(module, maker, None)
-        if made is not None:
-            _watch_method(made if isinstance(made, type) else type(made()), method)
-
-
-def _watch_method(owner: type, name: str) -> None:
-    names = names_of(owner)
-    original = names[name]
-
-    def polled(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _tell(_READY)
-        return original(self, *args, **kwargs)
-
-    called_as(polled, original)
-    names[name] = polled
-    changed(owner)
