@@ -66,11 +66,13 @@ def _acquired(lock: Any, real: Any, blocking: Any, timeout: Any) -> bool:
     strand = STRANDS.get(get_ident())
     if strand is None or strand.baton.owner is not strand:
         return cast(bool, real(lock, blocking, timeout))
+    if timeout != -1 and (not blocking or timeout < 0):
+        return cast(bool, real(lock, blocking, timeout))  # an error, which it raises
     if real(lock, False):
         _held.add(id(lock))
         return True
-    if not blocking or timeout == 0 or (timeout < 0 and timeout != -1):
-        return cast(bool, real(lock, blocking, timeout))  # False, or the error that it raises
+    if not blocking or timeout == 0:
+        return False
     if strand.baton.session.engine.writing:
         return cast(bool, real(lock, blocking, timeout))  # in the middle of an entry nobody else may go on
     if id(lock) not in _held:
