@@ -198,13 +198,13 @@ def _replay(
         return
     job, environ = replay_job(check.chosen.found, check.chosen.recording, check.chosen.place)
     told = screen.note if sys.stderr.isatty() or settings.verbosity else _silent
-    read = origins.variables_read(check.sources)
     check.doubled = double_run(
         job,
         environ,
         check.chosen.found.data,
         count=worlds,
-        read=read,
+        read=origins.variables_read(check.sources),
+        first=origins.facets_of(check.found),
         told=lambda text: told(("dim", f"   {text}")),
     )
 

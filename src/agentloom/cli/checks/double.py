@@ -18,6 +18,14 @@ __all__ = ["EVERY", "Difference", "Doubled", "double_run", "part"]
 
 EVERY = "every replay"
 """The facet of what differs in the recorded world too."""
+_LIKELY: dict[str, tuple[str, ...]] = {
+    "set order": ("hash seed",),
+    "key order": ("hash seed",),
+    "float": ("hash seed",),
+    "folder": ("working folder", "environment"),
+    "temp path": ("working folder", "environment"),
+}
+"""Which facet is tried first for what a differing value looks like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +69,14 @@ def double_run(
     *,
     count: int,
     read: Iterable[str] = (),
+    first: Sequence[str] = (),
     told: Callable[[str], None] = lambda _: None,
 ) -> Doubled:
     """Replay ``trace`` in ``count`` worlds. ``job`` and ``environ``: of a replay in the recorded world; ``read``: names
-    of variables that the program reads; ``told``: hears what is being done."""
+    of variables that the program reads; ``first``: the facets that are likely causes; ``told``: hears what is being
+    done."""
     with tempfile.TemporaryDirectory(prefix="agentloom-check-") as root:
-        run = _Run(job, environ, trace, worlds(count, root, read), told)
+        run = _Run(job, environ, trace, worlds(count, root, read), first, told)
         return run.all()
 
 
@@ -77,11 +87,13 @@ class _Run:
         environ: Mapping[str, str],
         trace: bytes,
         chosen: Sequence[World],
+        first: Sequence[str],
         told: Callable[[str], None],
     ) -> None:
         self._job = {**job, "json": True, "strict_noted": False, "width": 100}
         self._environ = environ
         self._trace = trace
+        self._first = first
         self._told = told
         self._baseline: Difference | None = None
         self._known = False
@@ -116,7 +128,8 @@ class _Run:
 
     def _reason(self, world: World, facets: Sequence[str], found: Difference) -> Difference:
         """The one facet that makes a difference by itself, with what differs then; all of them where none does."""
-        for facet in facets:
+        likely = [*self._first, *_LIKELY.get(str(part(found.report, "cause", "leak").get("kind")), ())]
+        for facet in sorted(facets, key=lambda one: one not in likely):
             self._told(f"world {world.number}: another {facet} alone")
             alone = self._replay(world, [facet])
             if alone is not None:

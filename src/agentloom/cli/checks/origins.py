@@ -11,7 +11,7 @@ from agentloom.cli.checks.catalogue import RULES
 from agentloom.cli.checks.double import EVERY, Difference, part
 from agentloom.cli.checks.findings import Finding, Source
 
-__all__ = ["finding_of", "origins_of", "variables_read"]
+__all__ = ["facets_of", "finding_of", "origins_of", "variables_read"]
 
 _BY_FACET: dict[str, frozenset[str]] = {
     "hash seed": frozenset(["set-order", "hash", "float-sum", "json-default"]),
@@ -28,6 +28,25 @@ _BY_FACET: dict[str, frozenset[str]] = {
     ),
 }
 _MOST = 3
+_WHY: dict[str, tuple[str, str]] = {
+    "hash seed": (
+        "the order of a set and hash() of a text depend on it",
+        "sorted(...); hashlib in the place of hash()",
+    ),
+    "time zone": (
+        "something asks the process for its zone, past the guard",
+        "datetime.now().astimezone(), or a ZoneInfo",
+    ),
+    "locale": ("something formats by the locale of the process", "a fixed format, or a fixed locale by name"),
+    "working folder": (
+        "a path, or what is found by one, comes from the working folder",
+        "paths from __file__, or input",
+    ),
+    "environment": ("a variable was read at import, where it is not recorded", "read it inside the run"),
+    "arguments": ("sys.argv is of the process", "pass it in as input of the agent"),
+    "umask": ("the umask is of the process", "leave it out"),
+}
+"""For each facet: what is behind it, and what to do, where the value does not say more."""
 
 
 def origins_of(difference: Difference, found: Iterable[Finding], target: str) -> list[Finding]:
@@ -39,6 +58,12 @@ def origins_of(difference: Difference, found: Iterable[Finding], target: str) ->
     return near[:_MOST]
 
 
+def facets_of(found: Iterable[Finding]) -> list[str]:
+    """The facets that the static findings make likely."""
+    rules = {finding.check for finding in found}
+    return [facet for facet, names in _BY_FACET.items() if facet != EVERY and names & rules]
+
+
 def finding_of(difference: Difference, origins: Sequence[Finding], target: str) -> Finding:
     """The finding ``double-run`` for one difference: where the diverging call is, or where its value comes from."""
     rule = RULES["double-run"]
@@ -48,8 +73,11 @@ def finding_of(difference: Difference, origins: Sequence[Finding], target: str) 
     subject = " and ".join(difference.facets) if len(difference.facets) < 3 else "the world"
     said = f"{_what(difference)} {_when(difference.facets)}"
     leak = part(difference.report, "cause", "leak")
-    reason = f"looks like {leak['looks_like']}: {leak['likely']}" if leak else rule.reason
-    fix = origins[0].fix if origins else str(leak.get("fix") or rule.fix)
+    why, instead = (
+        _WHY.get(difference.facets[0], (rule.reason, rule.fix)) if len(difference.facets) == 1 else ("", "")
+    )
+    reason = f"looks like {leak['looks_like']}: {leak['likely']}" if leak else why or rule.reason
+    fix = origins[0].fix if origins else str(leak.get("fix") or instead or rule.fix)
     return Finding(
         "double-run", rule.level, file, line, 1 if line else 0, subject, said, reason, fix, function
     )

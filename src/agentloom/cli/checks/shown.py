@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["accepted_lines", "counted", "difference_lines", "finding_lines"]
 
 
+_OF_A_REPLAY = frozenset(["exit 3"])
+"""Words of a replay's report that are not true of a check."""
+
+
 def finding_lines(found: Sequence[Finding], *, all_reasons: bool) -> Iterator[list[Span]]:
     """Each finding, with its reason and remedy where they are not the same as those of an earlier one."""
     said: set[tuple[str, str, str]] = set()
@@ -41,7 +45,9 @@ def accepted_lines(accepted: Sequence[Accepted]) -> Iterator[list[Span]]:
 def difference_lines(difference: Difference, origins: Sequence[Finding]) -> Iterator[list[Span]]:
     """The report of what differed, indented, and the lines of the source that explain it."""
     for line in difference.lines:
-        yield [("", "    "), *line]
+        kept = [span for span in line if span[1] not in _OF_A_REPLAY]
+        if line[:1] != [("label", "all leaks   ")]:
+            yield [("", "    "), *kept]
     for origin in origins:
         where = f"{origin.file}:{origin.line}"
         yield [("label", "    origin  "), ("path", where), f"  {origin.check}  {origin.said}"]

@@ -7,7 +7,6 @@ import ast
 from agentloom.cli.checks.flow.frame import Frame, text
 from agentloom.cli.checks.flow.names import last
 from agentloom.cli.checks.flow.origins import HIDDEN, READS, THREADS, effect_of, origin_of
-from agentloom.cli.checks.flow.roles import guard_of
 from agentloom.cli.checks.flow.values import Value
 
 __all__ = ["Direct"]
@@ -27,14 +26,6 @@ _NUMBERS = frozenset(["int", "float"])
 class Direct(Frame):
     """A frame that judges calls by what they do."""
 
-    @property
-    def strict(self) -> bool:
-        """Whether reads are refused here: in an agent, unless it says that its guard is another."""
-        if not self.program.is_agent:
-            return False
-        roots = (one for one in self.program.functions if one.root and not one.recorded)
-        return any(guard_of(one.node, one.file.names) in (None, "strict") for one in roots)
-
     def judge_call(self, call: ast.Call, full: str, receiver: Value, args: list[Value]) -> None:
         """Findings of a call of ``full`` that need no sink."""
         if full == "locale.setlocale" and _names_no_locale(call):
@@ -46,7 +37,7 @@ class Direct(Frame):
             self.report("thread", call, f"{text(call.func)}(...) is started in the run")
         if full == "hash" and not self._in_hash() and not (args and args[0].kind.name in _NUMBERS):
             self.report("hash", call, f"{text(call)} is another number in another process")
-        if self.strict and full in ("id", "os.getpid") and not self.allowed:
+        if self.program.strict and full in ("id", "os.getpid") and not self.allowed:
             self.report(
                 "address" if full == "id" else "machine", call, f"{text(call)} is refused in an agent"
             )
@@ -58,7 +49,7 @@ class Direct(Frame):
         """Findings of a name that is read."""
         if full == "sys.argv" and self.in_run and self.program.is_agent:
             self.report("arguments", node, "sys.argv is read in an agent")
-        if full == "sys.stdin" and self.in_run and self.strict:
+        if full == "sys.stdin" and self.in_run and self.program.strict:
             self.report(
                 "unrecorded-effect", node, "sys.stdin is read in an agent: input() is the question `ask`"
             )
@@ -89,7 +80,7 @@ class Direct(Frame):
             return
         if what is not None:
             self.report("unrecorded-effect", call, f"{text(call.func)}(...) {what} outside of a tool")
-        elif reads and self.strict:
+        elif reads and self.program.strict:
             said = f"{text(call.func)}(...) reads the file system outside of a tool: refused in an agent"
             self.report("unrecorded-effect", call, said)
         elif reads and name not in ("exists", "is_file", "is_dir", "isfile", "isdir", "stat"):

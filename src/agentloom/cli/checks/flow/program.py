@@ -18,6 +18,7 @@ from agentloom.cli.checks.flow.names import Names, last
 from agentloom.cli.checks.flow.roles import (
     MODEL_PACKAGES,
     executors_of,
+    guard_of,
     is_agent,
     is_prompt,
     is_tool,
@@ -96,17 +97,16 @@ class Program:
         for function in self.functions:
             self._by_name.setdefault(last(function.name), []).append(function)
         self._classes = {name: cls for file in self.files for name, cls in file.classes.items()}
+        self.is_agent = False
+        """Whether the target defines agents or workflows; else it is a script."""
+        self.strict = False
+        """Whether reads are refused: in an agent, unless it says that its guard is another."""
         self._roles(self.files[:entry], name)
 
     @property
     def functions(self) -> Iterator[Function]:
         """Every function of every file."""
         return (function for file in self.files for function in file.functions)
-
-    @property
-    def is_agent(self) -> bool:
-        """Whether the target defines agents or workflows; else it is a script."""
-        return any(function.root for function in self.functions) or any(map(is_workflow, self.files))
 
     def cls(self, name: str) -> Class | None:
         """The class of this name, wherever it is defined."""
@@ -152,6 +152,7 @@ class Program:
             function.root = not function.tool and (
                 is_agent(function.node, function.file.names) or simple in steps or named or function.recorded
             )
+        self.is_agent = any(one.root for one in self.functions) or any(map(is_workflow, self.files))
         level = [file for file in self.files if file.level == "run"]
         scripts = level if self.is_agent or level else self._scripts(entry)
         for file in scripts:
@@ -160,6 +161,10 @@ class Program:
         if not roots and not scripts and not self.is_agent:
             roots = [one for one in self.functions if not one.tool]
         self._reach(roots, scripts)
+        strict = (
+            guard_of(one.node, one.file.names) for one in self.functions if one.root and not one.recorded
+        )
+        self.strict = self.is_agent and any(guard in (None, "strict") for guard in strict)
 
     def _scripts(self, entry: Sequence[File]) -> list[File]:
         """The files that are run by themselves: those that no other file imports."""

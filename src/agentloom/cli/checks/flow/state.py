@@ -201,9 +201,11 @@ class State(Frame):
 
     def _is_read(self, name: str) -> bool:
         """Whether code that runs in a run reads the variable: one that is only written changes nothing."""
-        return any(
-            name in reads(function.node) for function in self.program.functions if function.role == "run"
-        )
+        read = self.shared.read
+        if read is None:
+            runs = (function for function in self.program.functions if function.role == "run")
+            read = self.shared.read = frozenset(one for function in runs for one in reads(function.node))
+        return name in read
 
     def declared_global(self) -> set[str]:
         body = self.function.node if self.function is not None else None

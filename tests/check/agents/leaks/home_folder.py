@@ -1,0 +1,20 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""The home folder, by a variable in a path."""
+
+import os
+
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+PLACE = os.path.expandvars("$HOME/tickets")
+
+
+@agent
+def triage(ticket):
+    return search(f"{ticket} in {PLACE}")  # differs: environment
