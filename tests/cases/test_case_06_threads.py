@@ -1,5 +1,5 @@
-"""Case 6: eight threads of fifty calls each, each owned by its run; three threads replay them; a thread
-without a run."""
+"""Case 6: eight threads of fifty calls each, each owned by its run; three threads replay them; threads that a run
+starts, and a thread without a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentloom import Trace, agent, sync, tool
-from agentloom.errors import LoomError
+from agentloom.errors import LoomError, NoActiveRun
 from agentloom.store import MemoryStore
 from agentloom.testing import Says
 from tests.cases.conftest import Scenario
@@ -68,7 +68,7 @@ def test_eight_runs_in_eight_threads_own_their_calls() -> None:
 
 
 def _in_a_thread(work: Any) -> Any:
-    """What ``work`` returned or raised in a thread of its own, which has no run."""
+    """What ``work`` returned or raised in a thread that is started here."""
     out: list[Any] = []
 
     def body() -> None:
@@ -83,22 +83,34 @@ def _in_a_thread(work: Any) -> Any:
     return out[0]
 
 
+WORK: dict[str, Any] = {
+    "tool": lambda: look("x", 1),
+    "now": lambda: str(sync.now()),
+    "step": lambda: str(sync.step(len, "abc")),
+    "model": lambda: str(sync.model("openai:m", "hello")),
+}
+
+
 @agent
 def careless(kind: str) -> str:
-    work = {"tool": lambda: look("x", 1), "now": sync.now, "step": lambda: sync.step(len, "abc")}[kind]
-    found = _in_a_thread(work)
-    return f"{type(found).__name__}: {found}"
+    return str(_in_a_thread(WORK[kind]))
 
 
 @pytest.mark.parametrize("kind", ["tool", "now", "step"])
-def test_a_call_in_a_thread_without_a_run_is_an_error(kind: str) -> None:
+def test_a_call_in_a_thread_of_the_run_is_in_its_trace(kind: str) -> None:
     _ran.clear()
     trace: Trace = careless.run(kind, store=MemoryStore())
-    assert "thread" in trace.output or "run" in trace.output
-    assert trace.output.startswith(("NoActiveRun", "UnrecordedEffect", "NotSupported")), trace.output
-    assert trace.calls == []
-    assert _ran == []
+    assert [call.kind for call in trace.calls] == [kind]
+    performed = len(_ran)
     assert trace.replay(check=False).verdict == "identical"
+    assert len(_ran) == performed
+
+
+@pytest.mark.parametrize("kind", ["now", "step", "model"])
+def test_a_call_in_a_thread_without_a_run_is_an_error(kind: str) -> None:
+    found = _in_a_thread(WORK[kind])
+    assert isinstance(found, NoActiveRun)
+    assert "agent" in str(found)
 
 
 THREADS = """
