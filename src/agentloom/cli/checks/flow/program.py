@@ -182,24 +182,52 @@ class Program:
         return any(self._speaks(other, seen) for other in others if other not in seen)
 
     def _reach(self, roots: Sequence[Function], scripts: Sequence[File]) -> None:
-        self._spread(roots, [(file, file.source.tree.body) for file in scripts], "run")
+        levels = [(file, file.source.tree.body) for file in scripts]
+        made = [(file, [one for one in file.source.tree.body if not _defines(one)]) for file in self.files]
+        # A method is called only where somebody has its class in hand: what is reached, and which classes that code
+        # names, grow until neither does.
+        live, before = {cls for file, body in made for cls in self._classes_in(file, body)}, -1
+        live |= {one.cls for one in roots if one.cls is not None}
+        run: set[Function] = set()
+        while len(live) + len(run) != before:
+            before = len(live) + len(run)
+            run = self._spread(roots, levels, live)
+            live |= {cls for one in run for cls in self._classes_in(one.file, [one.node])}
+            live |= {base for cls in live for base in self._classes_in(cls.file, cls.node.bases)}
+        for one in run:
+            one.role = "run"
         tools = [one for one in self.functions if one.tool]
+        for one in self._spread(tools, [], set(self._classes.values())) - run:
+            one.role = "host"
         for one in tools:
             one.role = "host"
-        self._spread(tools, [], "host")
 
     def _spread(
-        self, todo: Sequence[Function], levels: Sequence[tuple[File, list[ast.stmt]]], role: Role
-    ) -> None:
-        """Give ``role`` to ``todo`` and to all that they, and code at the level of a module, refer to."""
-        waiting = [*todo, *(one for file, body in levels for one in self._referred(file, body))]
+        self, roots: Sequence[Function], levels: Sequence[tuple[File, list[ast.stmt]]], live: set[Class]
+    ) -> set[Function]:
+        """``roots`` and all that they, and code at the level of a module, refer to; of classes the ``live`` ones."""
+        first = [one for file, body in levels for one in self._referred(file, body) if not one.tool]
+        found = {*roots, *(one for one in first if one.cls is None or one.cls in live)}
+        waiting = [*found]
         while waiting:
-            one = waiting.pop()
-            if one in todo or (one.role == "outside" and not one.tool):
-                one.role = role
-                waiting += [
-                    other for other in self.refers(one) if other.role == "outside" and other not in waiting
-                ]
+            for other in self.refers(waiting.pop()):
+                if other not in found and not other.tool and (other.cls is None or other.cls in live):
+                    found.add(other)
+                    waiting.append(other)
+        return found
+
+    def _classes_in(self, file: File, body: Iterable[ast.AST]) -> Iterator[Class]:
+        """The classes of the target that code names."""
+        for node in (node for one in body for node in ast.walk(one)):
+            if isinstance(node, ast.Name):
+                name = last(file.names.stands(node.id) or node.id)
+            elif isinstance(node, ast.Attribute):
+                name = node.attr
+            else:
+                continue
+            cls = self._classes.get(name)
+            if cls is not None:
+                yield cls
 
     def refers(self, function: Function) -> frozenset[Function]:
         """Every function of the target that a function may call."""
@@ -294,3 +322,7 @@ def _collect(file: File, body: Iterable[ast.AST], prefix: str, cls: Class | None
 def _plain(node: ast.ClassDef) -> bool:
     """Whether nothing in the head of the class (a decorator, a metaclass) may give it a ``__repr__``."""
     return not node.decorator_list and not node.keywords
+
+
+def _defines(node: ast.stmt) -> bool:
+    return isinstance(node, FunctionNode | ast.ClassDef)
