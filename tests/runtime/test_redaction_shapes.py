@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS
+from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, LEAST_KEY
 from agentloom.runtime.redaction_plan import Near
 from agentloom.runtime.redaction_shapes import Runs, is_open_url, seen
 
@@ -57,10 +59,13 @@ def test_after_telling_names(text: str, secret: str | None) -> None:
     ],
 )
 def test_addresses(text: str, secret: str | None) -> None:
-    shape = next(one for one in FORMATS if one.kind == "password in a URL")
     data = text.encode()
-    at = min(place for start in shape.starts if (place := data.find(start)) >= 0)
-    found = seen(data, shape, at)
+    found = next(
+        seen(data, shape, data.index(start))
+        for shape in FORMATS
+        for start in shape.starts
+        if shape.kind == "password in a URL" and start in data
+    )
     assert (None if found is None else data[found.start : found.end].decode()) == secret
 
 
@@ -73,7 +78,13 @@ def test_in_a_long_run_nothing_is_a_key_but_near_its_end() -> None:
     shape = next(one for one in FORMATS if one.kind == "Anthropic key")
     data = b"sk-ant-" * 200 + b"."
     runs = Runs(data)
-    long = [runs.too_long(shape, start) for start in range(0, 1400, 7)]
-    assert long == [1400 - start > shape.within for start in range(0, 1400, 7)]
-    assert True in long
-    assert False in long
+    found = [runs.hopeless(shape, start) for start in range(0, 1400, 7)]
+    assert found == [not LEAST_KEY <= 1400 - start <= shape.within for start in range(0, 1400, 7)]
+    assert False in found
+    assert runs.skip == 1400 - shape.within
+
+
+def test_what_ends_with_its_run_is_no_shorter_than_is_said() -> None:
+    for shape in FORMATS:
+        if shape.within:
+            assert re._parser.parse(shape.pattern.pattern).getwidth()[0] >= LEAST_KEY, shape.kind  # type: ignore[attr-defined]

@@ -182,11 +182,13 @@ class Finder:
         runs = Runs(data)
         done: dict[int, int] = {}  # of each format, where its last match ends
         for index, start, end in hits:
+            if index >= 0 and start < runs.skip and self._plan.ends_with_run[index]:
+                continue
             what = self._plan.meaning[index] if index >= 0 else self._extra.meaning[-1 - index]  # type: ignore[union-attr]
             if type(what) is list:
                 places.near.append(start)
                 for one in cast("list[Any]", what):  # type: ignore[redundant-cast]
-                    if done.get(id(one), 0) > start or runs.too_long(one, start):
+                    if done.get(id(one), 0) > start or runs.hopeless(one, start):
                         continue
                     secret = seen(data, one, start)
                     if secret is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from agentloom.runtime.redaction_names import SCHEMES
 
-__all__ = ["CONTEXTS", "FORMATS", "Context", "Format", "is_open_value"]
+__all__ = ["CONTEXTS", "FORMATS", "LEAST_KEY", "Context", "Format", "is_open_value"]
 
 # Before a key stands no letter or digit, unless they are the end of an escape: "\n", "\u000a", "%3D".
 _ESCAPE_ENDS = rb"|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
@@ -20,6 +20,8 @@ _BEFORE = rb"(?:(?<![A-Za-z0-9])" + _ESCAPE_ENDS
 _BEFORE_RUN = rb"(?:(?<![A-Za-z0-9_-])" + _ESCAPE_ENDS
 _AFTER = rb"(?![A-Za-z0-9_-])"
 _KEY_BYTES = 512
+LEAST_KEY = 20
+"""Bytes that every shape has at least that ends with its run."""
 _PASSWORD = rb"[^\s/@\"'<>\\]"  # up to the last "@" before a slash: a password may hold one
 
 
@@ -131,14 +133,22 @@ FORMATS: tuple[Format, ...] = (
     # RFC 3986, 3.2.1: the password of an address, or a token in the place of a user.
     Format(
         "password in a URL",
-        (b"://", b"%3A%2F%2F", b"%3a%2f%2f", b":\\/\\/"),
+        (b"://", b":\\/\\/"),
         re.compile(
-            rb"(?:://|%3[Aa]%2[Ff]%2[Ff]|:\\/\\/)(?:[^\s:/@\"'<>\\]{0,128}(?::|%3[Aa])(?P<value>"
+            rb"(?:://|:\\/\\/)(?:[^\s:/@\"'<>\\]{0,128}+:(?P<value>"
             + _PASSWORD
             + rb"{1,400}+(?:@"
             + _PASSWORD
-            + rb"{1,400}+){0,4}(?=@)|[^\s/@:\"'<>\\]{1,400}?(?=%40))"
-            rb"|(?P<user>[A-Za-z0-9_.~-]{20,400}))(?:@|%40)"
+            + rb"{1,400}+){0,4}(?=@))|(?P<user>[A-Za-z0-9_.~-]{20,400}+))(?:@|%40)"
+        ),
+    ),
+    # The same in percent encoding: it ends at an encoded slash.
+    Format(
+        "password in a URL",
+        (b"%3A%2F%2F", b"%3a%2f%2f"),
+        re.compile(
+            rb"%3[Aa]%2[Ff]%2[Ff](?:(?:[A-Za-z0-9_.~+-]|%25){0,128}+%3[Aa](?P<value>"
+            rb"(?:[A-Za-z0-9_.~+!*-]|%(?!40|2[Ff]|3[Aa])[0-9A-Fa-f]{2}){1,400}+)|(?P<user>[A-Za-z0-9_.~-]{20,400}+))%40"
         ),
     ),
 )  # fmt: skip
@@ -212,7 +222,8 @@ _REFERENCE = re.compile(
 )
 # Filled up, also behind a prefix: "****", "phc_XXXXXXXX", "sk-...".
 _FILLED = re.compile(rb"(?:[A-Za-z]{1,6}[_-]){0,3}[*.xX#_-]+")
-_MADE_UP = re.compile(rb"(?i)[a-z_. -]*(?:fake|dummy|example|placeholder|your[_-])[a-z_. -]*")
+_WORDS = re.compile(rb"[A-Za-z_. -]+")
+_MADE_UP = re.compile(rb"(?i)fake|dummy|example|placeholder|your[_-]")
 
 
 def is_open_value(value: bytes) -> bool:
@@ -222,6 +233,6 @@ def is_open_value(value: bytes) -> bool:
         or value.strip(b"*<>[](){}#_-. ").lower() in _OPEN_WORDS
         or _REFERENCE.match(value) is not None
         or _FILLED.fullmatch(value) is not None
-        or _MADE_UP.fullmatch(value) is not None
+        or (_WORDS.fullmatch(value) is not None and _MADE_UP.search(value) is not None)
         or b"__redacted_" in value
     )

@@ -30,7 +30,8 @@ _HEAD = 4096  # characters of base64 in which a gzip member must prove to be one
 _RUN64 = re.compile(rb"[A-Za-z0-9+/_-]*")
 _RUN16 = re.compile(rb"[0-9a-fA-F]*")
 _URL = bytes.maketrans(b"-_", b"+/")
-_ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+_ALPHABET = frozenset(_LETTERS)
 _LEADS = frozenset(b"nrtbf")  # letters of escapes before which stands a backslash
 
 
@@ -58,7 +59,7 @@ class Stretches:
     def base64(self, start: int, more: int) -> bool:
         """From a place that is ``more`` characters after a multiple of four."""
         begin = start - more
-        if begin < 0 or any(byte not in _ALPHABET for byte in self.data[begin:start]):
+        if more and (begin < 0 or self.data[begin:start].translate(None, _LETTERS)):
             begin += 4
         if self._is_done(("base64", begin % 4), start):
             return False

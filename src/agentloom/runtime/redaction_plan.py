@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 import ahocorasick_rs
 
 from agentloom.format.placeholders import START
-from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context
+from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context, Format
 from agentloom.runtime.redaction_found import Known
 from agentloom.runtime.redaction_tokens import PIECES
 
@@ -43,6 +43,8 @@ class Plan:
     meaning: list[Any]
     values: Mapping[bytes, Known] = field(default_factory=dict[bytes, Known])
     longest: int = 0
+    ends_with_run: list[bool] = field(default_factory=list[bool])
+    """Of each pattern, whether it begins nothing but keys that end with their run of letters and digits."""
 
 
 CODED = object()
@@ -191,4 +193,8 @@ def plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, w
         list(table.values()),
         dict(values),
         max(map(len, table), default=0),
+        [
+            type(what) is list and all(type(one) is Format and bool(one.within) for one in what)
+            for what in table.values()
+        ],
     )

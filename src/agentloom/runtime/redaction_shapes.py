@@ -6,7 +6,7 @@ import re
 from typing import cast
 
 from agentloom.format.placeholders import START
-from agentloom.runtime.redaction_formats import Context, Format, is_open_value
+from agentloom.runtime.redaction_formats import LEAST_KEY, Context, Format, is_open_value
 from agentloom.runtime.redaction_found import NAMED, Found, Known
 from agentloom.runtime.redaction_plan import Near
 
@@ -14,28 +14,34 @@ __all__ = ["Runs", "is_number", "is_open_url", "seen"]
 
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]*")
 _NUMBER = re.compile(rb"[\"\\]{0,4}\s?:\s?-?[0-9]{6}")
+_LETTER = re.compile(rb"[A-Za-z\x80-\xff]")
 _DOTTED = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
 _CODE = (b"(", b"[", b".")
 
 
 class Runs:
-    """Runs of letters, digits, ``-`` and ``_``: in a long one nothing can be a key but what begins near its end.
-    Without this each beginning in a long run would be followed as far as a key may go."""
+    """Runs of letters, digits, ``-`` and ``_``: in a long one nothing can be a key but what begins near its end, in a
+    short one nothing at all. Without this each beginning in a long run would be followed as far as a key may go."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        self._from = 0
         self._end = -1
+        self.skip = 0
+        """What begins before here, and must end with its run, is no key."""
 
-    def too_long(self, one: Format | Near, start: int) -> bool:
-        """Whether the run from ``start`` on is longer than ``one`` may be. Places come about in order."""
+    def hopeless(self, one: Format | Near, start: int) -> bool:
+        """Whether the run from ``start`` on is longer or shorter than ``one`` may be. Places come about in order."""
         if type(one) is not Format or not one.within:
             return False
         if start >= self._end or start < self._from:
             self._from = start
             self._end = cast("re.Match[bytes]", _TOKEN.match(self._data, start)).end()
-        return self._end - start > one.within
-
-    _from = 0
+        size = self._end - start
+        if size > one.within:
+            self.skip = self._end - one.within
+            return True
+        return size < LEAST_KEY
 
 
 def seen(data: bytes, one: Format | Near, start: int) -> Found | None:
@@ -83,4 +89,4 @@ def _telling(data: bytes, start: int, match: re.Match[bytes], context: Context) 
             or _DOTTED.fullmatch(value)
         ):
             return False
-    return any(byte in b"0123456789" for byte in value) and any(chr(byte).isalpha() for byte in value)
+    return value.translate(None, b"0123456789") != value and _LETTER.search(value) is not None

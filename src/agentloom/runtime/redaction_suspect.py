@@ -39,14 +39,16 @@ class Look:
 
     def any(self, hits: list[tuple[int, int, int]], base: int) -> bool:
         """Whether a hit is more than chance. ``base``: where the text in which they were found begins."""
-        data, meaning = self.stretches.data, self.plan.meaning
+        data, meaning, ends_with_run = self.stretches.data, self.plan.meaning, self.plan.ends_with_run
         runs = Runs(data)
         for index, at, stop in hits:
-            what = meaning[index]
             start = base + at
+            if start < runs.skip and ends_with_run[index]:
+                continue
+            what = meaning[index]
             if type(what) is list:
                 for one in cast("list[Any]", what):  # type: ignore[redundant-cast]
-                    if runs.too_long(one, start):
+                    if runs.hopeless(one, start):
                         continue
                     if seen(data, one, start) is not None or is_number(data, one, start):
                         return True
