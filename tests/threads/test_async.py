@@ -13,6 +13,7 @@ import pytest
 import agentloom
 from agentloom import Trace, agent, sync, tool
 from agentloom.errors import NotSupported
+from agentloom.runtime import baton as baton_module
 from agentloom.runtime.loop import Deadlock
 from agentloom.store import MemoryStore
 from tests.runtime.fakes import WAIT, fails, in_time, recorded
@@ -185,7 +186,9 @@ def test_a_run_that_is_cancelled_waits_for_its_threads() -> None:
     assert trace.replay(agent=waits).verdict == "identical"
 
 
-def test_a_loop_that_waits_for_what_only_it_could_do_is_a_deadlock() -> None:
+def test_a_loop_that_waits_for_what_only_it_could_do_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baton_module, "PATIENCE", 0.05)
+
     @agent
     async def waits() -> None:
         loop = asyncio.get_running_loop()

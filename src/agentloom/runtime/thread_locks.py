@@ -205,7 +205,13 @@ def _put_nowait(self: Any, item: Any) -> None:
 
 
 _STANDS_IN: tuple[tuple[Any, dict[str, Any]], ...] = (
-    (_LOCK, {"acquire": _acquire, "release": _release, "__enter__": _enter, "__exit__": _exit}),
+    (
+        _LOCK,
+        {
+            "acquire": _acquire, "release": _release, "__enter__": _enter, "__exit__": _exit,
+            "locked": _LOCK.__dict__["locked"],
+        },
+    ),
     (
         _RLOCK,
         {

@@ -35,12 +35,15 @@ Whose = Literal["run", "library", "loop", "ours"]
 """Whose a thread is: the run's; a library's; one started under an event loop that is not the run's; this package's."""
 
 _STDLIB = os.path.dirname(os.__file__) + os.sep
-_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "live.py")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.join(os.path.dirname(_HERE), "")
+"""Of this package nothing starts threads for itself in the agent's code: what it gives them to run is the agent's."""
+_OURS = os.path.join(_HERE, "live.py")
 """Where this package starts threads from inside of a run: they perform host calls."""
 _SITES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 
 _real_start, _real_join = threading.Thread.start, threading.Thread.join
-_real_is_alive = threading.Thread.is_alive
+_real_is_alive, _real_init = threading.Thread.is_alive, threading.Thread.__init__
 _installed = False
 
 
@@ -103,7 +106,7 @@ def whose(session: Session, works: list[object], given: list[object], *, daemon:
         return "loop"
     places = session.engine.places
     handed = [code for part in given for code in _codes(part)]
-    if any(places.name(code) is not None for code in (*codes, *handed)):
+    if any(places.name(code) is not None or code.co_filename.startswith(_PACKAGE) for code in (*codes, *handed)):
         return "run"
     plain = [code for code in codes if _is_stdlib(code.co_filename)]
     return "library" if daemon or (codes and len(plain) == len(codes)) else "run"
@@ -134,13 +137,21 @@ def context_for(scope: Scope) -> contextvars.Context:
     return made
 
 
+def _init(self: threading.Thread, *args: Any, daemon: bool | None = None, **kwargs: Any) -> None:
+    """A thread takes after the thread that makes it. In a run that is not the thread which the run happens to be in."""
+    if daemon is None and here() is not None and adopting() is not None:
+        strand = holder()
+        daemon = strand is not None and strand.daemon
+    _real_init(self, *args, daemon=daemon, **kwargs)
+
+
 def _start(self: threading.Thread) -> None:
     session = adopting() if here() is not None else None
     if session is None or not hasattr(self, "_started") or self.ident is not None:
         start_aside(self)
         return
     works, given = _works_of(self)
-    kind = whose(session, works, given, daemon=self.daemon)
+    kind: Whose = whose(session, works, given, daemon=self.daemon)
     if kind != "run":
         _tell(session, self.name, kind)
         start_aside(self)
@@ -271,6 +282,7 @@ def install_threads() -> None:
     _installed = True
     mark_threads(_adopt_raw)
     thread: Any = threading.Thread
+    thread.__init__ = functools.wraps(_real_init)(_init)
     thread.start = functools.wraps(_real_start)(_start)
     thread.join = functools.wraps(_real_join)(_join)
     thread.is_alive = functools.wraps(_real_is_alive)(_is_alive)
