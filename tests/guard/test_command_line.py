@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -37,3 +38,14 @@ def test_an_unmodified_script_replays_elsewhere(tmp_path: Path) -> None:
     replayed = agentloom(tmp_path, "replay", "last", TZ="Asia/Tokyo", PYTHONHASHSEED="77", GUARD_OTHER="x")
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     assert "IDENTICAL" in (replayed.stdout + replayed.stderr).upper()
+
+
+def test_the_list_of_runs_says_each_ones_guard(tmp_path: Path) -> None:
+    text = "from agentloom import agent\n@agent\ndef main(): return 1\n"
+    (tmp_path / "script.py").write_text(text)
+    for guard in ("strict", "virtual", "off"):
+        done = agentloom(tmp_path, "run", "--guard", guard, "script.py:main")
+        assert done.returncode == 0, done.stderr
+    for _ in range(2):  # read from the files, then from the index
+        rows = json.loads(agentloom(tmp_path, "ls", "--json").stdout)["runs"]
+        assert [row["guard"] for row in rows] == ["off", "virtual", "strict"]

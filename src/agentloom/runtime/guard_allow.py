@@ -73,7 +73,8 @@ class allow:  # noqa: N801 - used as a statement and as a decorator, like contex
     ``kinds`` are of ``file.read``, ``file.write``, ``network``, ``process``, ``database``, ``native`` (C functions) and
     ``id`` (``id()``, ``os.getpid()``); ``reason`` says why, and both are in the trace. Files read in it are recorded
     and served on replay; a write is performed when recording and refused on replay; what else is allowed passes when
-    recording and is a gap of the trace. Outside a run, and where the guard is off, it does nothing.
+    recording and is a gap of the trace. So a run that does anything but read in such a scope never replays identical.
+    Outside a run, and where the guard is off, it does nothing.
     Raises ``ValueError`` for another kind.
     """
 

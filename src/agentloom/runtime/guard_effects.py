@@ -120,6 +120,8 @@ def refusal(effect: Effect) -> UnrecordedEffect:
     file, _, line = place.rpartition(":")
     kind = ALLOWS.get(effect.kind)
     declare = f'; or declare it: with allow("{kind}", reason="...")' if kind is not None else ""
+    if declare and effect.kind not in READS:
+        declare += ", which a replay refuses: no replay of the run is identical then"
     return UnrecordedEffect(
         f"{place} in {function} {effect.what}; agent code may not, because the trace would not hold it",
         hint=f"{_INSTEAD[effect.kind]}{declare}",

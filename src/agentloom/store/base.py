@@ -61,7 +61,8 @@ class RunRow:
     ``calls`` counts request entries by call type (``{"model": 3, "tool": 2}``), ``tools`` and ``models`` by name.
     ``partial``: the trace is large and only its start and end were read; then ``calls`` is what the end entry
     says in total (under ``""``), ``tools`` and ``models`` are empty, ``flags`` and ``tags`` those of start and end.
-    ``problem``: why the run is listed as damaged, else None.
+    ``problem``: why the run is listed as damaged, else None. ``guard``: the policy of its guard, ``off`` also from
+    before there was one; None where the trace does not say it any more.
     """
 
     run: str
@@ -80,6 +81,7 @@ class RunRow:
     parent: str | None = None
     partial: bool = False
     problem: str | None = None
+    guard: str | None = None
 
     @property
     def total(self) -> int:

@@ -22,7 +22,7 @@ from agentloom.store.osfile import CLOEXEC
 
 __all__ = ["Index", "Version"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 _BUSY = 2.0  # seconds that a call waits for another process's transaction before it goes on without the index
 # A change within this time of the reading may share the file's time stamps with it (kernels stamp in steps of up to
 # 10 ms, some file systems coarser): such a row is read again once.

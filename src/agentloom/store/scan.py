@@ -175,7 +175,9 @@ class _Reading:
         if entry.get("run") != self.run:
             raise _Damage(f"the file holds run {entry.get('run')!r}: import it instead of copying it here")
         self.start = entry
-        self.wanted |= {blob for name in ("tags", "conversation") if isinstance(blob := entry.get(name), str)}
+        self.wanted |= {
+            blob for name in ("tags", "conversation", "policy") if isinstance(blob := entry.get(name), str)
+        }
 
     def _entry(self, entry: Entry) -> None:
         kind = entry.get("kind")
@@ -246,6 +248,16 @@ class _Reading:
             head=entry_digest(self.last),
             parent=_text(cast("Entry", parent).get("run")) if isinstance(parent, dict) else _text(parent),
             partial=self.partial,
+            guard=self._guard(),
+        )
+
+    def _guard(self) -> str | None:
+        blob = self.start.get("policy")
+        if not isinstance(blob, str):
+            return "off"
+        policy = self.found.get(blob)
+        return (
+            _text(cast("dict[str, object]", policy).get("guard", "off")) if isinstance(policy, dict) else None
         )
 
     def _tags(self) -> tuple[str, ...]:

@@ -296,6 +296,7 @@ class StoreContract:
             models={"gpt-4o": 1},
             size=len(data),
             head=old.head,
+            guard="off",
         )
         assert row.ended is not None
         assert row.ended > row.started
