@@ -12,7 +12,7 @@ from agentloom.replay.fields import compare
 from agentloom.replay.report import Finding
 from agentloom.replay.source import ReplaySource
 from agentloom.replay.summaries import recorded_ref, ref_now
-from agentloom.runtime.calls import Arrival, Call
+from agentloom.runtime.calls import Arrival, Call, CallSpec
 from tests.replay.benches import answered, find, record, replaying
 from tests.runtime.fakes import Bench
 
@@ -513,3 +513,18 @@ def test_a_child_agent_that_ends_before_what_came_and_never_did() -> None:
     message = "It ended here with status ok; when recorded it had no outcome."
     expected = Finding("changed", of(source, call, 0), message, reason="child")
     assert found(source, lambda: source.ended(call, "ok", 1)) == expected
+
+
+def test_the_place_of_a_call_is_looked_for_while_it_can_be_found() -> None:
+    source, session = replaying(record(_three))
+
+    def made_here() -> Call:
+        return session.engine.begin(
+            CallSpec("tool", "find", {"q": "x"}, effect="read"), session.root, waits=True
+        )
+
+    call = made_here()
+    finding = found(source, lambda: source.inline(call, lambda: None))
+    assert finding.call is not None
+    assert finding.call.src is not None
+    assert finding.call.src.endswith("made_here")

@@ -4,13 +4,16 @@ numbers them, whatever the secrets are now."""
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agentloom import Trace
-from agentloom.format.placeholders import START
+from agentloom.format.placeholders import START, placeholder
 from agentloom.replay.report import Report
+from agentloom.runtime.calls import CallSpec
+from tests.replay.benches import record, replaying
 from tests.replay.sources import check
 
 # Put together in the program: what stands in its source, which is a part of the trace, is no token.
@@ -212,3 +215,20 @@ def test_states_are_compared_as_they_were_written(
         (('state["input"]]', '"more"]'), "sign[2]"),
     ):
         differs(replayed(program, trace, STATE, *fresh, edit), path, 0, "state")
+
+
+def test_calls_of_another_kind_with_the_same_secret_are_others() -> None:
+    """What the trace has is a placeholder; the call that is made has a secret in its place, which gets that number."""
+    spec = CallSpec("tool", "find", {"q": f"the {placeholder(1)}"}, "plain/1", "read")
+    recording = record(lambda bench: bench.engine.begin(spec, bench.session.root))
+    now = replace(spec, request={"q": f"the ghp_{ONE}"})
+    for one, matched in (
+        (now, 1),
+        (replace(now, type="http"), 0),
+        (replace(now, name="look"), 0),
+        (replace(now, profile="tool/1"), 0),
+        (replace(now, type="http", profile="tool/1"), 0),
+    ):
+        source, session = replaying(recording)
+        session.engine.begin(one, session.root)
+        assert source.position == matched

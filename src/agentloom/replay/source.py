@@ -170,7 +170,7 @@ class ReplaySource:
     def _same_redacted(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether it is the same one as written: with placeholders for its secrets, numbered as the trace
         numbers them."""
-        redactor, redact, made = self.redactor, self.redact(), call.tree
+        redactor, redact = self.redactor, self.redact()
         if redactor is None or redact is None or not redact(call):
             return False
         same = self._agrees(recorded, call, redactor)
@@ -179,7 +179,7 @@ class ReplaySource:
                 one.twin = None  # what it extends is written as the trace numbers it
             redact(call)
             same = self._agrees(recorded, call, redactor)
-        if call.kept is not None and call.kept.tree is not made:
+        if call.kept is not None:
             call.tree = call.kept.tree  # what reports say of it
         return same is True
 
@@ -202,13 +202,7 @@ class ReplaySource:
         if redactor is None:
             return now
         written = redactor.clean(now)
-        if (
-            written is not now
-            and not same_tree(then, written, ordered=True)
-            and _agree(redactor, then, written)
-        ):
-            written = redactor.tree(now)
-        return written
+        return redactor.tree(now) if written is not now and _agree(redactor, then, written) else written
 
     def _same_but_for_ids(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether only ids differ that a framework stamps afresh in every process; they are noted then."""
