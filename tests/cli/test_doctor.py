@@ -24,7 +24,18 @@ def test_a_sound_installation_is_all_right(cli: Call) -> None:
     assert result.code == 0
     assert result.data["ok"] is True
     names = [check["name"] for check in result.data["checks"]]
-    assert names == ["python", "packages", "name", "store", "index", "runs", "local model", "network", "sdks"]
+    assert names == [
+        "python",
+        "packages",
+        "name",
+        "store",
+        "index",
+        "runs",
+        "local model",
+        "network",
+        "sdks",
+        "clients",
+    ]
     assert {check["state"] for check in result.data["checks"]} <= {"ok", "info", "warn"}
     assert "click" in result.data["checks"][1]["detail"]
 
@@ -99,3 +110,13 @@ def test_the_text_shows_what_to_do(cli: Call, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(doctor, "CHECKS", (lambda _: doctor.Check("store", "fail", "is full", "make room"),))
     result = cli("doctor")
     assert (result.code, result.out) == (1, "fail store  is full\n            next: make room\n")
+
+
+def test_clients_without_an_adapter_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "WITHOUT_ADAPTER", ("click", "no-such-package"))
+    check = doctor.clients(Settings())
+    assert (check.state, check.detail) == ("info", f"not recorded: click {metadata.version('click')}")
+    assert check.next is not None
+    assert "use them in a tool" in check.next
+    monkeypatch.setattr(doctor, "WITHOUT_ADAPTER", ("no-such-package",))
+    assert doctor.clients(Settings()).state == "ok"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import logging
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +14,7 @@ from agentloom import agent
 from agentloom.runtime.passed import counts, left_out, passes
 from agentloom.runtime.scope import run_outside
 from agentloom.store import MemoryStore
+from agentloom.testing import FakeProvider
 
 
 def test_each_client_is_told_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
@@ -38,3 +43,47 @@ def test_a_call_in_a_run_does_not_pass() -> None:
 
     assert asks.run(store=MemoryStore()).output is False
     assert "tests.Inside" not in counts()
+
+
+def test_real_clients_are_named(tmp_path: Path) -> None:
+    code = """
+import asyncio, logging, sys, urllib.request
+import agentloom, aiohttp, httpx, httpx2, requests
+logging.basicConfig(format="%(message)s")
+
+@agentloom.agent
+def plain() -> int:
+    return 1
+
+async def main(url):
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        await answer.read()
+    async with httpx2.AsyncClient() as client:
+        await client.get(url)
+        await agentloom.record(inside(client, url))
+
+async def inside(client, url):
+    await client.get(url)
+
+plain.run()
+url = sys.argv[1]
+httpx.get(url), httpx.get(url), requests.get(url)
+try:
+    urllib.request.urlopen(url).read()
+except OSError:
+    pass
+asyncio.run(main(url))
+from agentloom.runtime.passed import counts
+print(counts())
+"""
+    with FakeProvider() as provider:
+        done = subprocess.run(
+            [sys.executable, "-c", code, provider.openai_url],
+            capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    counted = ast.literal_eval(done.stdout)
+    assert counted == {
+        "httpx.Client": 2, "urllib3": 1, "urllib.request": 1, "aiohttp.ClientSession": 1, "httpx2.AsyncClient": 1
+    }  # fmt: skip
+    assert done.stderr.count("belongs to no run") == 5

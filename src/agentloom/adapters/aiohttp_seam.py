@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from agentloom.adapters.aiohttp_inner import Seam
 from agentloom.errors import NotSupported
-from agentloom.runtime.scope import current
+from agentloom.runtime.passed import passes
 
 __all__ = ["install"]
 
@@ -44,7 +44,7 @@ def install(module: ModuleType) -> None:
 
     @functools.wraps(connect)
     async def connect_in_run(self: Any, req: Any, traces: Any, timeout: Any) -> Any:  # noqa: ASYNC109 - aiohttp's
-        if current() is None:
+        if passes("aiohttp.ClientSession", req.url.host or ""):
             return await connect(self, req, traces, timeout)
         return seam.connection(self, req, timeout)
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 from agentloom.adapters.exchanges import observe
 from agentloom.adapters.httpx_transports import streaming, transports
 from agentloom.errors import NotSupported
+from agentloom.runtime.passed import passes
 from agentloom.runtime.scope import current, outside
 
 __all__ = ["MODULES", "close_outside", "install", "observe"]
@@ -58,10 +59,11 @@ def _look_for(module: ModuleType, owner: str, name: str) -> None:
 
 def _patch_client(cls: Any, wrap: Callable[[Any], Any]) -> None:
     original = cls._transport_for_url
+    client = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
 
     def _transport_for_url(self: Any, url: Any) -> Any:
         transport = original(self, url)
-        return transport if current() is None else wrap(transport)
+        return transport if passes(client, url.host) else wrap(transport)
 
     cls._transport_for_url = _transport_for_url
 

@@ -19,6 +19,7 @@ from agentloom.adapters.http_wire import body_bytes
 from agentloom.adapters.urllib3_errors import cleaned, restored
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_inline, open_inline
+from agentloom.runtime.passed import passes
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import Work, doing
 
@@ -45,7 +46,7 @@ def install(module: ModuleType) -> None:
 
     @functools.wraps(original)
     def _make_request(self: Any, conn: Any, method: str, url: str, **options: Any) -> Any:
-        if current() is None:
+        if passes("urllib3", self.host):
             return original(self, conn, method, url, **options)
         return _Sending(urllib3, original, self, conn, method, url, options).send()
 

@@ -15,7 +15,7 @@ from urllib.error import URLError
 from agentloom.adapters.exchanges import Classified, classified, exchange_of, tell
 from agentloom.adapters.http_client import answer_of, clean, pieces_of, values_of
 from agentloom.runtime.boundary import open_inline
-from agentloom.runtime.scope import current
+from agentloom.runtime.passed import passes
 from agentloom.runtime.work import Work, doing
 
 __all__ = ["install"]
@@ -30,7 +30,7 @@ def install(module: ModuleType) -> None:
 
     @functools.wraps(original)
     def do_open(self: Any, http_class: Any, req: Any, **options: Any) -> Any:
-        if current() is None or not req.host:
+        if not req.host or passes("urllib.request", req.host):
             return original(self, http_class, req, **options)
         return _send(functools.partial(original, self, http_class, req, **options), req)
 

@@ -38,6 +38,10 @@ SDKS = (
     "openai", "anthropic", "any-llm-sdk", "google-genai", "langgraph", "langchain", "llama-index-core", "pydantic-ai",
     "openai-agents", "mcp", "litellm", "smolagents", "crewai",
 )  # fmt: skip
+WITHOUT_ADAPTER = (
+    "aiokafka", "asyncpg", "boto3", "elastic-transport", "grpcio", "motor", "mysqlclient", "nats-py", "psycopg",
+    "psycopg2", "pycurl", "pymongo", "pymysql", "redis", "sqlalchemy", "tornado", "websockets",
+)  # fmt: skip
 _LOW_SPACE = 1_000_000_000
 
 
@@ -223,8 +227,26 @@ def sdks(_: Settings) -> Check:
     return Check("sdks", "ok", ", ".join(found))
 
 
+def clients(_: Settings) -> Check:
+    """Which installed clients have no adapter: what they do in a run is named there, and not recorded."""
+    found: list[str] = []
+    for name in WITHOUT_ADAPTER:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            continue
+    if not found:
+        return Check("clients", "ok", "none without an adapter")
+    return Check(
+        "clients",
+        "info",
+        f"not recorded: {', '.join(found)}",
+        "use them in a tool; outside of one their connections are named at the run's end, and a replay refuses them",
+    )
+
+
 CHECKS: tuple[Callable[[Settings], Check], ...] = (
-    python, packages, name_clash, store, index, runs, local_model, namespaces, sdks,
+    python, packages, name_clash, store, index, runs, local_model, namespaces, sdks, clients,
 )  # fmt: skip
 
 

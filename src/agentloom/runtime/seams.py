@@ -24,7 +24,7 @@ __all__ = ["CARRIERS", "load_seams", "stand_by"]
 CARRIERS = frozenset(
     (
         "aiohttp", "anthropic", "botocore", "google.genai", "grpc", "httpx", "httpx2", "mcp", "openai", "requests",
-        "urllib3",
+        "urllib.request", "urllib3",
     )
 )  # fmt: skip
 """Modules that bring the seams in. A seam for a library of another name calls ``load_seams`` when it is imported."""
