@@ -37,7 +37,7 @@ def replay_agent(job: dict[str, Any], results: Results, recording: Recording, *,
     sdks.watch()
     if job.get("json"):
         os.dup2(2, 1)  # stdout is one document; what the program prints goes beside it
-    show_placeholders(recording.secrets().values())
+    show_placeholders(recording.secrets().values(), recording.variables())
     source = ReplaySource(recording)
     refusing = Refusing(source)
     reporter = Reporter(job, results, source, refusing, lambda: ("output",), alone=alone)

@@ -83,10 +83,16 @@ def replay_environment(recorded: Mapping[str, Any], environ: Mapping[str, str]) 
     return kept
 
 
-def show_placeholders(secrets: Iterable[Secret]) -> None:
-    """In a process that replays: give the variables whose values were redacted the placeholders that the trace has."""
+def show_placeholders(secrets: Iterable[Secret], read: Mapping[str, Tree]) -> None:
+    """In a process that replays: give the variables whose values were redacted the placeholders that the trace has.
+    ``read``: what the run read, in which addresses and JSON are as a client wants to read them."""
     for secret in secrets:
-        if secret.kind == "environment" and secret.name and is_secret_variable(secret.name):
+        if secret.kind != "environment" or not secret.name:
+            continue
+        shown = read.get(secret.name)
+        if isinstance(shown, str):
+            os.environ[secret.name] = shown
+        elif is_secret_variable(secret.name):
             os.environ[secret.name] = placeholder(secret.number)
 
 

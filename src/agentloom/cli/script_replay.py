@@ -65,7 +65,7 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
     from agentloom.replay.refusal import Refusing
 
     path: str = job["path"]
-    show_placeholders(recording.secrets().values())
+    show_placeholders(recording.secrets().values(), recording.variables())
     source = ReplaySource(recording)
     session = session_for(recording, source, os.path.dirname(path))
     refusing = Refusing(source)
