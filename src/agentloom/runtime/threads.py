@@ -79,7 +79,8 @@ def _codes(work: object, depth: int = 0) -> list[CodeType]:
         return _codes(work.__func__, depth + 1)
     code = getattr(work, "__code__", None)
     if isinstance(code, CodeType):
-        return [code]
+        inner = getattr(work, "__wrapped__", None)  # a tool, or what stands in for a function of Python's
+        return _codes(inner, depth + 1) if inner is not None and code.co_filename.startswith(_PACKAGE) else [code]
     call = getattr(type(work), "__call__", None)  # noqa: B004
     code = getattr(call, "__code__", None)
     return [code] if isinstance(code, CodeType) and not isinstance(work, type) else []
