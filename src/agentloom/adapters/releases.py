@@ -30,12 +30,12 @@ class Range:
 
 RANGES: dict[str, Range] = {
     "openai": Range("openai", "2.0.0", "3.57.0"),
-    "anthropic": Range("anthropic", "0.90.0", "0.125.0"),
+    "anthropic": Range("anthropic", "0.90.0", "2.14.0"),
     "google.genai": Range("google-genai", "2.17.0", "3.6.1"),
     "litellm": Range("litellm", "1.100.0", "1.110.2"),
     "httpx": Range("httpx", "0.27.0", "0.28.1"),
     "httpx2": Range("httpx2", "2.0.0", "2.16.2"),
-    "requests": Range("requests", "2.32.0", "2.34.2"),
+    "requests": Range("requests", "2.32.2", "2.34.2"),
     "urllib3": Range("urllib3", "2.2.0", "2.8.0"),
     "aiohttp": Range("aiohttp", "3.12.0", "3.14.5"),
 }

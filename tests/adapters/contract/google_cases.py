@@ -28,9 +28,10 @@ def client(url: str, **options: Any) -> genai.Client:
 
 
 def over_httpx(url: str, **options: Any) -> genai.Client:
-    import httpx2
+    from google.genai import _api_client
 
-    return client(url, httpx_async_client=httpx2.AsyncClient(), **options)
+    library: Any = getattr(_api_client, "httpx2", None) or _api_client.httpx  # older releases know httpx alone
+    return client(url, httpx_async_client=library.AsyncClient(), **options)
 
 
 def whole(url: str) -> Any:
