@@ -1,39 +1,36 @@
-"""All SDK adapters of this package, switched on together."""
+"""All SDK adapters of this package, switched on together. Loading this module loads none of them: each is loaded when
+the program imports the library that it is for."""
 
 from __future__ import annotations
 
+import importlib
 import platform
 from collections.abc import Callable
 from types import ModuleType
+from typing import cast
 
-from agentloom.adapters import (
-    aiohttp_seam,
-    api_anthropic,
-    api_google,
-    api_openai,
-    httpx_seam,
-    stainless_sdk,
-    urllib3_seam,
-    urllib_seam,
-)
-from agentloom.adapters.exchanges import claim
 from agentloom.adapters.imports import when_imported
-from agentloom.adapters.releases import RANGES, check, say
 from agentloom.errors import NotSupported
 
 __all__ = ["watch"]
 
-_PATCHES: dict[str, Callable[[ModuleType], None]] = {
-    "aiohttp": aiohttp_seam.install,
-    "httpx": httpx_seam.install,
-    "httpx2": httpx_seam.install,
-    "urllib3": urllib3_seam.install,
-    "requests": urllib3_seam.install_requests,
-    "urllib.request": urllib_seam.install,
-    "openai._base_client": stainless_sdk.install,
-    "anthropic._base_client": stainless_sdk.install,
+_PATCHES = {
+    "aiohttp": "aiohttp_seam:install",
+    "httpx": "httpx_seam:install",
+    "httpx2": "httpx_seam:install",
+    "urllib3": "urllib3_seam:install",
+    "requests": "urllib3_seam:install_requests",
+    "urllib.request": "urllib_seam:install",
+    "openai._base_client": "stainless_sdk:install",
+    "anthropic._base_client": "stainless_sdk:install",
 }
-"""What is done to a module when it is imported."""
+"""What is done to a module when it is imported, by a function of an adapter."""
+
+_CHECKED = ("openai", "anthropic", "google.genai", "litellm")
+"""Modules that need no patch of their own; their release is looked at."""
+
+_APIS = ("api_anthropic", "api_google", "api_openai")
+"""Who claims exchanges, in this order: the addresses of the last are the least telling."""
 
 
 def watch() -> None:
@@ -44,25 +41,30 @@ def watch() -> None:
     """
     _ = platform.uname().processor
     platform.platform()
-    for api in (api_anthropic, api_google, api_openai):
-        claim(api.classify)
-    for name in {**_PATCHES, **RANGES}:
+    for name in (*_PATCHES, *_CHECKED):
         when_imported(name, _patch)
+
+
+def _adapter(name: str) -> ModuleType:
+    return importlib.import_module(f"agentloom.adapters.{name}")
 
 
 def _patch(module: ModuleType) -> None:
     """Check the release and patch. What cannot be patched is named in a warning: the program goes on without it."""
+    from agentloom.adapters.exchanges import claim
+    from agentloom.adapters.releases import RANGES, check, say
+
     name = module.__name__
     check(name)
-    patch = _PATCHES.get(name)
-    if patch is None:
+    if name not in _PATCHES:
         return
+    for api in _APIS:
+        claim(_adapter(api).classify)
+    adapter, _, function = _PATCHES[name].partition(":")
+    install = cast("Callable[[ModuleType], None]", getattr(_adapter(adapter), function))
     try:
-        patch(module)
-    except NotSupported as error:
+        install(module)
+    except (NotSupported, AttributeError) as error:  # a release that is built in another way
         known = RANGES.get(name.partition("._")[0])
         tested = f"; tested: {known}" if known else ""
-        say(
-            f"{name} patch",
-            f"the adapter {name} does not fit, so its calls are not recorded: {error}{tested}",
-        )
+        say(f"{name} patch", f"the adapter {name} does not fit, so its calls are not recorded: {error}{tested}")
