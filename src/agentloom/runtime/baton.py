@@ -11,6 +11,7 @@ the thread in which something arrives takes it up. In an async run the loop's ow
 from __future__ import annotations
 
 import contextvars
+import logging
 import sys
 import threading
 from collections import deque
@@ -37,6 +38,11 @@ __all__ = ["Baton", "parallel"]
 
 _NOBODY: Any = object()
 """Owner of the baton while it is decided who gets it."""
+
+_log = logging.getLogger("agentloom.threads")
+
+STALLED = 10.0
+"""Seconds after which it is said that one thread of a run keeps the others waiting."""
 
 PATIENCE = 10.0
 """Seconds for which a run that cannot go on waits for threads that are not its own, before it says so."""
@@ -66,6 +72,7 @@ class Baton:
         """Who waits, while the run stands still, whether a thread outside does something."""
         self._mutex = Mutex()
         self._lending = False
+        self._said_stalled = False
         self._pressed_once = self._cancelling = False
         main.ident = get_ident()
         main.before = STRANDS.get(main.ident)
@@ -229,6 +236,12 @@ class Baton:
             strand.idle = False
             self.live += 1
 
+    def turn(self, strand: Strand) -> None:
+        """Whoever is ready goes on first."""
+        if self._ready:
+            self._ready.append(strand)
+            self._pass_on(strand)
+
     def let_go(self, strand: Strand) -> None:
         """The running strand is no part of the run from here on: it goes on as an ordinary thread."""
         STRANDS.pop(strand.ident, None)
@@ -300,9 +313,11 @@ class Baton:
                 seconds = PATIENCE
             elif strand.deadline is not None and not late:
                 seconds = (strand.deadline - self.session.source.now()) / 1e9
-            how = strand.gate.wait(seconds)
+            how = strand.gate.wait(STALLED if seconds is None else seconds)
             if how == "late" and watching:
                 self._give_up()
+            elif how == "late" and seconds is None:
+                self._say_stalled(strand)
             elif how == "late":
                 late = True
                 self.arrived()
@@ -310,6 +325,18 @@ class Baton:
                 self._pressed()
         if not strand.free:
             self.session.engine.take()
+
+    def _say_stalled(self, strand: Strand) -> None:
+        """``strand`` could go on, and the one that has the baton keeps it: it computes, or waits past every lock."""
+        owner = self.owner
+        if strand in self._ready and isinstance(owner, Strand) and not self._said_stalled:
+            self._said_stalled = True
+            _log.warning(
+                "%s in %s holds up the threads of its run: one of them runs at a time, and they change over at host calls,"
+                " locks, queues and joins only",
+                owner.name,
+                self._place(owner),
+            )
 
     def _give(self, strand: Strand) -> None:
         self.owner = strand

@@ -19,6 +19,7 @@ from agentloom.runtime.effects import NOBODY, READS, RUNS_ONLY, Effect, Effects,
 from agentloom.runtime.finding import attributed, in_import
 from agentloom.runtime.guard_allow import ALLOWS, reason_for
 from agentloom.runtime.scope import current
+from agentloom.runtime.strands import let_others
 from agentloom.runtime.strays import stray
 
 if TYPE_CHECKING:
@@ -148,8 +149,10 @@ class Noting:
         self.more = 0
 
     def attempt(self, effect: Effect) -> None:
-        """Note it and let it happen."""
+        """Note it and let it happen. It may wait for what another thread of the run has yet to begin."""
         self._keep(effect, None)
+        if effect.kind == "network":
+            let_others()
 
     def allowed(self, effect: Effect, reason: str) -> None:
         """Note it with the reason and let it happen."""

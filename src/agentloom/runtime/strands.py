@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agentloom.runtime.engine import Delivery
     from agentloom.runtime.scope import Scope
 
-__all__ = ["STRANDS", "WAITING", "Strand", "holder"]
+__all__ = ["STRANDS", "WAITING", "Strand", "holder", "let_others"]
 
 
 class Strand:
@@ -75,3 +75,10 @@ def holder() -> Strand | None:
     """The strand that the running code is, if it holds the baton: not outside runs, not in host work."""
     strand = STRANDS.get(get_ident())
     return strand if strand is not None and strand.baton.owner is strand else None
+
+
+def let_others() -> None:
+    """Let the threads of the run that are ready go on before the running code does."""
+    strand = holder()
+    if strand is not None:
+        strand.baton.turn(strand)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import os
+import socket
 import socketserver
 import threading
 from asyncio import events
@@ -291,6 +292,8 @@ def install_threads() -> None:
     module._counter = numbered("threads", module._counter, 1)
     loop: Any = BaseEventLoop
     loop.run_forever = _letting_go(loop.run_forever)
+    accepting: Any = socket.socket
+    accepting.accept = _letting_go(accepting.accept)
     server: Any = socketserver.BaseServer
     server.serve_forever = _letting_go(server.serve_forever)
     from agentloom.runtime.thread_pools import install_pools
