@@ -197,7 +197,7 @@ def _record(folder: Path) -> None:
                     trace = asyncio.run(made.arun(url, store=store))
                 else:
                     trace = made.run(url, store=store)
-                (folder / f"{name}.{number}").write_text(trace.id)
+                (folder / f"{name}.{number}").write_text(trace.run_id)
 
 
 def _replay(folder: Path) -> None:
