@@ -35,11 +35,6 @@ _ALL = (
         "sorted(...)",
     ),
     Rule(
-        "completion-order", "warning", "results in the order in which real threads end",
-        "threads of a pool end in the order of the machine's timing, which is not recorded",
-        "agentloom's parallel(...), or asyncio.gather and asyncio.as_completed",
-    ),
-    Rule(
         "float-sum", "warning", "floats summed in the order of a set",
         "adding floats in another order gives other last bits",
         "math.fsum(...), or sum(sorted(...))",
@@ -85,9 +80,9 @@ _ALL = (
         "read it inside the run: agentloom's env(), or os.environ in the function",
     ),
     Rule(
-        "time-zone", "warning", "the time zone of the process",
-        "time.tzname, timezone, altzone and daylight are values of the process, not of the run",
-        "datetime.now().astimezone(), or an explicit ZoneInfo",
+        "time-zone", "warning", "the time zone of the process, from import",
+        "what is taken from time at import (from time import tzname) is of the process, not of the run",
+        "time.tzname inside the run, datetime.now().astimezone(), or an explicit ZoneInfo",
     ),
     Rule(
         "locale", "warning", "text by the locale of the process",
@@ -95,19 +90,19 @@ _ALL = (
         'a fixed format ("{:,.2f}", isoformat()), or a fixed locale by name',
     ),
     Rule(
-        "folder", "warning", "a path of this machine",
-        "the working folder, the home folder and the place of a file differ elsewhere",
-        "a path relative to the project, or pass it in as input",
+        "folder", "warning", "a path of this machine: __file__, or a folder asked for at import",
+        "a file lies elsewhere on another machine; the working and home folder are recorded only inside a run",
+        "a path relative to the project, or ask inside the run",
     ),
     Rule(
-        "machine", "warning", "a fact about this machine or process",
-        "another machine or process has another name, platform, width or number",
-        "leave it out, or ask for it in a tool",
+        "machine", "warning", "a fact about this machine or process, from import, or one that is refused",
+        "another machine has another name and width; such facts are recorded only where a run asks for them",
+        "ask inside the run; numbers of the process (getpid) are refused there: use agentloom's uuid()",
     ),
     Rule(
-        "arguments", "warning", "the arguments of the process in an agent",
-        "sys.argv is of the process that runs the agent: a replay has others",
-        "pass it in as input of the agent",
+        "arguments", "warning", "the arguments of the process, from import",
+        "sys.argv at import is of the process that imports the agent: a replay has others",
+        "pass it in as input of the agent, or read it inside the run",
     ),
     Rule(
         "unrecorded-effect", "warning", "an effect outside every host call",
@@ -143,11 +138,6 @@ _ALL = (
         "counter", "warning", "a counter that goes on from run to run",
         "its value depends on how many runs the process had before",
         "count inside the run, or use agentloom's uuid()",
-    ),
-    Rule(
-        "thread", "warning", "a thread or process that the run starts by itself",
-        "what happens there has no place in the recorded order, and tools refuse to be called there",
-        "agentloom's parallel(...), asyncio.to_thread, or gather",
     ),
     Rule(
         "traceback", "warning", "the text of a traceback",

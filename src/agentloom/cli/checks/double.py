@@ -76,7 +76,7 @@ def double_run(
     of variables that the program reads; ``first``: the facets that are likely causes; ``told``: hears what is being
     done."""
     with tempfile.TemporaryDirectory(prefix="agentloom-check-") as root:
-        run = _Run(job, environ, trace, worlds(count, root, read), first, told)
+        run = _Run(job, environ, trace, worlds(count, root, read, environ), first, told)
         return run.all()
 
 
@@ -128,13 +128,24 @@ class _Run:
 
     def _reason(self, world: World, facets: Sequence[str], found: Difference) -> Difference:
         """The one facet that makes a difference by itself, with what differs then; all of them where none does."""
-        likely = [*self._first, *_LIKELY.get(str(part(found.report, "cause", "leak").get("kind")), ())]
-        for facet in sorted(facets, key=lambda one: one not in likely):
-            self._told(f"world {world.number}: another {facet} alone")
-            alone = self._replay(world, [facet])
-            if alone is not None:
+        looks = str(part(found.report, "cause", "leak").get("kind"))
+        likely = [facet for facet in (*self._first, *_LIKELY.get(looks, ())) if facet in facets]
+        for facet in likely:
+            if (alone := self._alone(world, [facet])) is not None:
                 return alone
-        return found
+        left = [facet for facet in facets if facet not in likely]
+        last: Difference | None = None
+        while len(left) > 1:
+            half = left[: len(left) // 2]
+            last = self._alone(world, half)
+            left = half if last is not None else left[len(half) :]
+        if left and last is None:  # the other half did not matter: that this one does is still to be seen
+            last = self._alone(world, left)
+        return last or found
+
+    def _alone(self, world: World, facets: Sequence[str]) -> Difference | None:
+        self._told(f"world {world.number}: another {', '.join(facets)} alone")
+        return self._replay(world, facets)
 
     def _replay(self, world: World, facets: Collection[str]) -> Difference | None:
         child = self._start(world.environ(self._environ, facets), world.surroundings(facets))

@@ -22,7 +22,7 @@ _BY_FACET: dict[str, frozenset[str]] = {
     "arguments": frozenset(["arguments"]),
     "umask": frozenset(["machine", "unrecorded-effect"]),
     EVERY: frozenset(
-        """address unseen-random unseen-clock hidden-clock import-time listing-order completion-order thread machine
+        """address unseen-random unseen-clock hidden-clock import-time listing-order machine
         counter global-state mutable-default cache tool-state traceback unrecorded-effect set-order json-default
         arguments""".split()
     ),

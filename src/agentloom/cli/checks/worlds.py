@@ -9,14 +9,17 @@ from __future__ import annotations
 import locale
 import os
 import site
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from agentloom.cli.script_parent import Surroundings
 from agentloom.runtime.redaction_names import is_secret_variable
 
 __all__ = ["FACETS", "World", "worlds"]
+
+T = TypeVar("T")
 
 FACETS = ("hash seed", "time zone", "locale", "working folder", "environment", "arguments", "umask")
 """What differs between worlds, in the order in which causes are looked for."""
@@ -88,7 +91,10 @@ def worlds(
 
     The same ``count`` gives the same worlds, so that a check that failed fails again.
     """
-    names = _locales()
+    now = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or "C.UTF-8"
+    names = _other_first(_locales(), now)
+    seeds = _other_first([_seed(number) for number in range(count)], environ.get("PYTHONHASHSEED", "0"))
+    umasks = _other_first(_UMASKS, _umask())
     made: list[World] = []
     for number in range(count):
         home = os.path.join(root, f"world {number + 1}", "home")
@@ -99,16 +105,28 @@ def worlds(
         made.append(
             World(
                 number + 1,
-                _seed(number),
+                seeds[number],
                 _ZONES[number % len(_ZONES)],
                 folder,
                 _locale(names[number % len(names)]),
                 _variables(number, home, temporary, read, environ),
                 tuple(f"--world={number + 1}" for _ in range(1 + number % 2)),
-                _UMASKS[number % len(_UMASKS)],
+                umasks[number % len(umasks)],
             )
         )
     return made
+
+
+def _other_first(values: Sequence[T], now: T) -> list[T]:
+    """``values`` with the one that holds now at the end: the first worlds are other ones."""
+    return sorted(values, key=lambda value: value == now)
+
+
+def _umask() -> int:
+    """The umask of this process; it can only be asked for by setting it."""
+    now = os.umask(0o022)
+    os.umask(now)
+    return now
 
 
 def _seed(number: int) -> str:

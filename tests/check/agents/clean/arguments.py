@@ -1,6 +1,8 @@
 # ruff: noqa: ANN001
 # mypy: ignore-errors
-"""The arguments of the process."""
+"""The arguments of the process that imports the agent."""
+
+import sys
 
 from agentloom import agent, tool
 
@@ -12,5 +14,4 @@ def search(query):
 
 @agent
 def echo(subject):
-    words = subject.split()
-    return search(" ".join([subject, *words]))
+    return search(" ".join([subject, *sys.argv[1:]]))

@@ -1,6 +1,8 @@
 # ruff: noqa: ANN001
 # mypy: ignore-errors
-"""The host's name in a request."""
+"""The host's name, asked for at import."""
+
+import platform
 
 from agentloom import agent, tool
 
@@ -12,5 +14,4 @@ def search(query):
 
 @agent
 def sign(subject):
-    host = "the service"
-    return search(f"{subject} from {host}")
+    return search(f"{subject} from {platform.node()}")

@@ -4,6 +4,8 @@
 
 from agentloom import agent, tool
 
+LANGUAGE = "C"
+
 
 @tool(effect="read")
 def search(query):
@@ -12,5 +14,4 @@ def search(query):
 
 @agent
 def price(amount):
-    language = "en"
-    return search(f"{amount} in {language}")
+    return search(f"{amount} in {LANGUAGE}")

@@ -1,8 +1,8 @@
 # ruff: noqa: ANN001
 # mypy: ignore-errors
-"""The zone of the process."""
+"""The zone of the process, by a name that was imported."""
 
-from datetime import datetime
+import time
 
 from agentloom import agent, tool
 
@@ -14,5 +14,5 @@ def search(query):
 
 @agent
 def when(subject):
-    zone = datetime.now().astimezone().utcoffset()
+    zone = time.tzname[0]
     return search(f"{subject} in {zone}")

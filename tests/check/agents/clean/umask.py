@@ -4,6 +4,8 @@
 
 from agentloom import agent, tool
 
+MASK = "0022"
+
 
 @tool(effect="read")
 def search(query):
@@ -12,5 +14,4 @@ def search(query):
 
 @agent
 def triage(ticket):
-    mask = 0o022
-    return search(f"{ticket} {mask:03o}")
+    return search(f"{ticket} {MASK}")

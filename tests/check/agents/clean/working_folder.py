@@ -1,6 +1,8 @@
 # ruff: noqa: ANN001
 # mypy: ignore-errors
-"""The working folder in a prompt."""
+"""The working folder, asked for at import."""
+
+import os
 
 from agentloom import agent, tool
 
@@ -12,4 +14,4 @@ def search(query):
 
 @agent
 def explain(subject):
-    return search(f"{subject} in {'the project'}")
+    return search(f"{subject} in {os.getcwd()}")

@@ -1,10 +1,12 @@
 # ruff: noqa: ANN001
 # mypy: ignore-errors
-"""The arguments of the process."""
+"""The arguments of the process that imports the agent."""
 
 import sys
 
 from agentloom import agent, tool
+
+WORDS = sys.argv[1:]  # leak: arguments
 
 
 @tool(effect="read")
@@ -14,5 +16,4 @@ def search(query):
 
 @agent
 def echo(subject):
-    words = sys.argv[1:]  # leak: arguments
-    return search(" ".join([subject, *words]))
+    return search(" ".join([subject, *WORDS]))

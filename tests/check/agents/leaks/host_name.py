@@ -1,10 +1,12 @@
 # ruff: noqa: ANN001
 # mypy: ignore-errors
-"""The host's name in a request."""
+"""The host's name, asked for at import."""
 
 import platform
 
 from agentloom import agent, tool
+
+HOST = platform.node()  # leak: machine
 
 
 @tool(effect="read")
@@ -14,5 +16,4 @@ def search(query):
 
 @agent
 def sign(subject):
-    host = platform.node()  # leak: machine
-    return search(f"{subject} from {host}")
+    return search(f"{subject} from {HOST}")

@@ -6,6 +6,8 @@ import locale
 
 from agentloom import agent, tool
 
+LANGUAGE = locale.setlocale(locale.LC_ALL, "")  # leak: locale
+
 
 @tool(effect="read")
 def search(query):
@@ -14,5 +16,4 @@ def search(query):
 
 @agent
 def price(amount):
-    language = locale.setlocale(locale.LC_ALL, "")  # leak: locale
-    return search(f"{amount} in {language}")
+    return search(f"{amount} in {LANGUAGE}")

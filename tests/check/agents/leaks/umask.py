@@ -2,9 +2,10 @@
 # mypy: ignore-errors
 """The umask of the process."""
 
-import os
-
 from agentloom import agent, tool
+
+with open("/proc/self/status") as status:
+    MASK = next(line for line in status if line.startswith("Umask"))
 
 
 @tool(effect="read")
@@ -14,5 +15,4 @@ def search(query):
 
 @agent
 def triage(ticket):
-    mask = os.umask(0o022)
-    return search(f"{ticket} {mask:03o}")  # differs: umask
+    return search(f"{ticket} {MASK}")  # differs: umask

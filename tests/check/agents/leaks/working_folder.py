@@ -1,10 +1,12 @@
 # ruff: noqa: ANN001
 # mypy: ignore-errors
-"""The working folder in a prompt."""
+"""The working folder, asked for at import."""
 
 import os
 
 from agentloom import agent, tool
+
+HERE = os.getcwd()  # leak: folder
 
 
 @tool(effect="read")
@@ -14,4 +16,4 @@ def search(query):
 
 @agent
 def explain(subject):
-    return search(f"{subject} in {os.getcwd()}")  # leak: folder
+    return search(f"{subject} in {HERE}")

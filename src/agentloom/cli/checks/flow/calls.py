@@ -167,7 +167,7 @@ class Calls(Methods, Direct, Sinks):
             if ENVIRONMENT.fullmatch(full) and node.args and not is_credential(node.args[0]):
                 said = f"{text(node)} is read at import"
                 return Value(Kind("str"), frozenset([self.mark("environment", node, text(node), said)]))
-        rule = origin_of(full)
+        rule = origin_of(full, in_run=self.in_run)
         if rule is None:
             return None
         kind = (
@@ -224,7 +224,8 @@ _WHAT = {
     "locale": "by the locale of the process",
     "traceback": "the text of a traceback",
     "listing-order": "in the order of the file system",
-    "completion-order": "in the order in which threads end",
+    "environment": "a variable of the process",
+    "arguments": "the arguments of the process",
     "unseen-random": "drawn past the guard",
     "unseen-clock": "read past the guard",
 }

@@ -6,7 +6,7 @@ import ast
 
 from agentloom.cli.checks.flow.frame import Frame, text
 from agentloom.cli.checks.flow.names import last
-from agentloom.cli.checks.flow.origins import HIDDEN, READS, THREADS, effect_of, origin_of
+from agentloom.cli.checks.flow.origins import HIDDEN, READS, REFUSED, effect_of, origin_of
 from agentloom.cli.checks.flow.values import Value
 
 __all__ = ["Direct"]
@@ -19,7 +19,7 @@ _PATH_READS = frozenset(
 )
 _SURE = frozenset(["write_text", "write_bytes", "read_text", "read_bytes"])
 """Methods that nothing but a path has."""
-_ANYWHERE = frozenset(["unseen-random", "unseen-clock", "completion-order"])
+_ANYWHERE = frozenset(["unseen-random", "unseen-clock"])
 _NUMBERS = frozenset(["int", "float"])
 
 
@@ -28,27 +28,23 @@ class Direct(Frame):
 
     def judge_call(self, call: ast.Call, full: str, receiver: Value, args: list[Value]) -> None:
         """Findings of a call of ``full`` that need no sink."""
-        if full == "locale.setlocale" and _names_no_locale(call):
-            self.report("locale", call, f"{text(call)} takes the locale of the process")
         if not self.in_run:
+            if full == "locale.setlocale" and _names_no_locale(call):
+                self.report("locale", call, f"{text(call)} takes the locale of the process")
             return
         self._effects(call, full, receiver)
-        if full in THREADS and not self.allowed:
-            self.report("thread", call, f"{text(call.func)}(...) is started in the run")
         if full == "hash" and not self._in_hash() and not (args and args[0].kind.name in _NUMBERS):
             self.report("hash", call, f"{text(call)} is another number in another process")
-        if self.program.strict and full in ("id", "os.getpid") and not self.allowed:
+        if self.program.strict and full in REFUSED and not self.allowed:
             self.report(
                 "address" if full == "id" else "machine", call, f"{text(call)} is refused in an agent"
             )
-        rule = origin_of(full)
+        rule = origin_of(full, in_run=True)
         if rule in _ANYWHERE and not self._seeded(full):
             self.report(rule, call, f"{text(call.func)}(...) comes past the guard")
 
     def judge_name(self, node: ast.expr, full: str) -> None:
         """Findings of a name that is read."""
-        if full == "sys.argv" and self.in_run and self.program.is_agent:
-            self.report("arguments", node, "sys.argv is read in an agent")
         if full == "sys.stdin" and self.in_run and self.program.strict:
             self.report(
                 "unrecorded-effect", node, "sys.stdin is read in an agent: input() is the question `ask`"
@@ -69,7 +65,9 @@ class Direct(Frame):
         reads = full in READS
         if full in ("open", "io.open", "os.open", "builtins.open"):
             what, reads = ("writes files", False) if _writes(call, 1) else (None, True)
-        if what == "opens a database" and _in_memory(call):
+        if (what == "opens a database" and _in_memory(call)) or (
+            full == "locale.setlocale" and len(call.args) < 2
+        ):
             what = None
         name = last(full)
         of_path = receiver.kind.name == "path" or (name in _SURE and isinstance(call.func, ast.Attribute))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from agentloom.cli.checks.flow.calls import Calls
 from agentloom.cli.checks.flow.frame import text
 from agentloom.cli.checks.flow.names import path_of
-from agentloom.cli.checks.flow.origins import ENVIRONMENT, is_credential, origin_of
+from agentloom.cli.checks.flow.origins import ATTRIBUTES, ENVIRONMENT, is_credential, origin_of
 from agentloom.cli.checks.flow.values import ORDER, UNKNOWN, Kind, Mark, Value, join
 
 __all__ = ["Expressions"]
@@ -52,13 +52,13 @@ class Expressions(Calls):
         return self._by_name(node, full)
 
     def _by_name(self, node: ast.expr, full: str) -> Value:
-        rule = origin_of(full)
-        attribute = rule in ("time-zone", "folder", "machine") and full in _ATTRIBUTES
-        if rule is None or not attribute:
+        """An attribute of a module. A name imported from ``time`` is bound at import, past the guard."""
+        early = not self.in_run or (isinstance(node, ast.Name) and full.startswith("time."))
+        rule = origin_of(full, in_run=not early) if full in ATTRIBUTES else None
+        if rule is None:
             return UNKNOWN
-        return Value(
-            UNKNOWN.kind, frozenset([self.mark(rule, node, text(node), f"{text(node)} is of this process")])
-        )
+        when = "of this process" if not early else "of the process that imports it"
+        return Value(UNKNOWN.kind, frozenset([self.mark(rule, node, text(node), f"{text(node)} is {when}")]))
 
     def _loaded(self, node: ast.expr, value: Value) -> Value:
         """A variable that is read: what was computed at import is found where a run uses it."""
@@ -74,7 +74,7 @@ class Expressions(Calls):
         path = path_of(node)
         if path and path in self.env:
             return self.env[path]
-        if full in _ATTRIBUTES:
+        if full in ATTRIBUTES:
             return self._by_name(node, full)
         owner = self.evaluate(node.value)
         if owner.kind.name == "path" and node.attr in ("name", "stem", "suffix"):
@@ -247,9 +247,3 @@ class Expressions(Calls):
     def bind(self, target: ast.expr, value: Value) -> None:
         """Assign ``value`` to a target of an assignment, a loop or a ``with``."""
         raise NotImplementedError
-
-
-_ATTRIBUTES = frozenset(
-    """time.tzname time.timezone time.altzone time.daylight sys.executable sys.prefix sys.path sys.version
-    sys.version_info sys.platform""".split()
-)

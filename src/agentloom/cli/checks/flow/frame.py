@@ -83,7 +83,9 @@ class Frame:
             if mark.weak:
                 continue
             rule = RULES[mark.rule]
-            said = f"{mark.said}, {where}" if where else mark.said
+            here = self.file.source.shown
+            reached = where if mark.file == here else where.replace(" line ", f" {here}:")
+            said = f"{mark.said}, {reached}" if where else mark.said
             place = (mark.file, mark.line, mark.column)
             finding = Finding(
                 mark.rule, mark.level or rule.level, *place, mark.subject, said, rule.reason, rule.fix, mark.function

@@ -11,11 +11,13 @@ import re
 from agentloom.runtime.redaction_names import is_secret_variable
 
 __all__ = [
+    "ATTRIBUTES",
     "AT_IMPORT",
     "ENVIRONMENT",
+    "FACTS",
     "HIDDEN",
     "READS",
-    "THREADS",
+    "REFUSED",
     "VALUES",
     "WRITES",
     "effect_of",
@@ -25,42 +27,56 @@ __all__ = [
 
 VALUES: dict[str, str] = {
     **dict.fromkeys(
-        """os.getcwd os.getcwdb pathlib.Path.cwd pathlib.Path.home os.path.expanduser os.path.abspath os.path.realpath
-        tempfile.gettempdir sys.executable sys.prefix sys.path inspect.getfile inspect.getsourcefile""".split(),
-        "folder",
+        "sys.executable sys.prefix sys.path inspect.getfile inspect.getsourcefile".split(), "folder"
     ),
-    **dict.fromkeys(
-        """platform.node platform.platform platform.machine platform.system platform.release platform.version
-        platform.uname platform.processor platform.python_version platform.python_build sys.version sys.version_info
-        sys.platform socket.gethostname socket.getfqdn os.uname os.cpu_count os.getlogin getpass.getuser
-        os.getpid os.getppid threading.get_ident threading.get_native_id shutil.get_terminal_size
-        os.get_terminal_size multiprocessing.cpu_count resource.getrusage os.getloadavg sys.getsizeof
-        sys.getrefcount""".split(),
-        "machine",
-    ),
-    **dict.fromkeys("time.tzname time.timezone time.altzone time.daylight".split(), "time-zone"),
-    **dict.fromkeys(
-        """locale.getlocale locale.getdefaultlocale locale.getpreferredencoding locale.getencoding locale.localeconv
-        locale.currency locale.format_string locale.str locale.nl_langinfo""".split(),
-        "locale",
-    ),
+    **dict.fromkeys("locale.currency locale.format_string locale.str locale.nl_langinfo".split(), "locale"),
     **dict.fromkeys(
         """traceback.format_exc traceback.format_exception traceback.format_stack traceback.format_tb""".split(),
         "traceback",
     ),
-    **dict.fromkeys("pandas.Timestamp.now pandas.Timestamp.utcnow pandas.Timestamp.today whenever.Instant.now "
-                    "whenever.ZonedDateTime.now posix.times".split(), "unseen-clock"),
+    **dict.fromkeys(
+        """pandas.Timestamp.now pandas.Timestamp.utcnow pandas.Timestamp.today whenever.Instant.now
+        whenever.ZonedDateTime.now""".split(),
+        "unseen-clock",
+    ),
     **dict.fromkeys("os.listdir os.scandir os.walk glob.glob glob.iglob".split(), "listing-order"),
-    "concurrent.futures.as_completed": "completion-order",
-}  # fmt: skip
+    "posix.environ": "environment",
+}
 """Dotted names of functions (their results) and of attributes (their values), and the rule that they belong to."""
+FACTS: dict[str, str] = {
+    **dict.fromkeys(
+        """os.getcwd os.getcwdb pathlib.Path.cwd pathlib.Path.home os.path.expanduser os.path.abspath os.path.realpath
+        tempfile.gettempdir""".split(),
+        "folder",
+    ),
+    **dict.fromkeys(
+        """platform.node platform.platform platform.machine platform.system platform.release platform.version
+        platform.uname platform.processor socket.gethostname socket.getfqdn os.uname os.cpu_count os.getlogin
+        os.getuid getpass.getuser os.getpid os.getppid threading.get_ident shutil.get_terminal_size
+        os.get_terminal_size multiprocessing.cpu_count os.getloadavg""".split(),
+        "machine",
+    ),
+    **dict.fromkeys("time.tzname time.timezone time.altzone time.daylight".split(), "time-zone"),
+    **dict.fromkeys(
+        """locale.getlocale locale.getdefaultlocale locale.getpreferredencoding locale.getencoding
+        locale.localeconv""".split(),
+        "locale",
+    ),
+    "sys.argv": "arguments",
+}
+"""What is recorded where a run asks for it, and is that of the process at import."""
+ATTRIBUTES = frozenset(
+    """time.tzname time.timezone time.altzone time.daylight sys.executable sys.prefix sys.path sys.argv
+    posix.environ""".split()
+)
+"""Names of the tables that are no functions."""
 
 _NUMPY = re.compile(
     r"numpy\.random\.(rand|randn|randint|random|random_sample|ranf|sample|choice|shuffle|permutation|bytes|normal|uniform"
     r"|beta|binomial|exponential|gamma|poisson|standard_normal|lognormal|geometric|dirichlet|multinomial)"
 )
 _UNSEEN_RANDOM = re.compile(
-    r"_random\.Random|posix\.(urandom|getrandom)|torch\.(rand|randn|randint|randperm|normal|bernoulli|multinomial)"
+    r"_random\.Random|torch\.(rand|randn|randint|randperm|normal|bernoulli|multinomial)"
     r"|tensorflow\.random\.\w+"
 )
 
@@ -104,24 +120,34 @@ WRITES: dict[str, str] = {
         "sqlite3.connect psycopg.connect psycopg2.connect pymysql.connect asyncpg.connect aiosqlite.connect".split(),
         "opens a database",
     ),
+    **dict.fromkeys(
+        """multiprocessing.Process multiprocessing.Pool concurrent.futures.ProcessPoolExecutor
+        concurrent.futures.process.ProcessPoolExecutor""".split(),
+        "starts processes",
+    ),
+    **dict.fromkeys(
+        """os.umask os.nice os.chdir time.tzset signal.alarm signal.setitimer resource.setrlimit
+        locale.setlocale""".split(),
+        "changes the process",
+    ),
     **dict.fromkeys("ctypes.CDLL ctypes.cdll.LoadLibrary ctypes.PyDLL".split(), "loads a library"),
 }
 READS = frozenset(
     "os.listdir os.scandir os.walk glob.glob glob.iglob os.stat os.path.exists os.path.getsize os.path.getmtime "
     "os.path.isfile os.path.isdir".split()
 )
-THREADS = frozenset(
-    """threading.Thread threading.Timer _thread.start_new_thread multiprocessing.Process multiprocessing.Pool
-    concurrent.futures.ProcessPoolExecutor concurrent.futures.ThreadPoolExecutor
-    concurrent.futures.thread.ThreadPoolExecutor multiprocessing.pool.ThreadPool""".split()
+REFUSED = frozenset(
+    """id os.getpid os.getppid os.getpgrp os.getsid threading.get_ident threading.get_native_id sys.getrefcount
+    sys.getallocatedblocks gc.get_objects gc.get_count tracemalloc.get_traced_memory resource.getrusage""".split()
 )
+"""What a strict guard refuses because it is a number of the process."""
 
 
-def origin_of(name: str) -> str | None:
-    """The rule of what ``name`` gives wherever it is used, in a run too; None where it gives nothing of note."""
+def origin_of(name: str, *, in_run: bool) -> str | None:
+    """The rule of what ``name`` gives in a run, or at import; None where it gives nothing of note."""
     if _NUMPY.fullmatch(name) or _UNSEEN_RANDOM.fullmatch(name):
         return "unseen-random"
-    return VALUES.get(name)
+    return VALUES.get(name) or (None if in_run else FACTS.get(name))
 
 
 def is_credential(name: ast.expr) -> bool:

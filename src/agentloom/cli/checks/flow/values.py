@@ -9,9 +9,9 @@ from agentloom.cli.checks.findings import Level
 
 __all__ = ["ORDER", "SHY", "UNKNOWN", "Kind", "Mark", "Value", "join", "of_elements"]
 
-ORDER = frozenset(["set-order", "listing-order", "completion-order"])
+ORDER = frozenset(["set-order", "listing-order"])
 """Marks of an order: gone once the value is sorted, counted or put into a set."""
-SHY = frozenset(["folder", "environment", "machine"])
+SHY = frozenset(["folder", "environment", "machine", "arguments"])
 """Marks that only texts made of the value carry on: a client made with a path or a key does not hold it as text."""
 
 

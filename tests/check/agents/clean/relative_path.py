@@ -1,11 +1,12 @@
 # ruff: noqa: ANN001
 # mypy: ignore-errors
-"""A module that is found by the working folder."""
+"""A path that is relative to the working folder at import."""
 
 import os
-import sys
 
 from agentloom import agent, tool
+
+DEPTH = len(os.path.relpath("/", "/a"))
 
 
 @tool(effect="read")
@@ -13,9 +14,6 @@ def search(query):
     return query.upper()
 
 
-HERE = sorted(name for name in sys.path if name == os.getcwd())
-
-
 @agent
 def triage(ticket):
-    return search(f"{ticket} {len(HERE) >= 0}")
+    return search(f"{ticket} {DEPTH}")
