@@ -51,6 +51,7 @@ def _whole() -> list[Vector]:
             "a run under a guard, with the environment variables that it read",
             _guarded(),
         ),
+        Vector("valid/threads.loom", "a run that adopts threads, one of which starts another", _threads()),
         Vector("valid/facts.loom", "facts of the process and the machine that a run asked for", _facts()),
         Vector(
             "valid/redacted.loom",
@@ -180,6 +181,21 @@ def _guarded() -> bytes:
     maker.request("root/agent#0", "tool", "say", {"args": ["x"]}, vars=maker.put(first))
     maker.outcome("root/agent#0", "ok")
     return maker.end(vars=maker.put({"=": ["LANG", "API_KEY", "HOME"], "HOME": "a-folder"})).data
+
+
+def _threads() -> bytes:
+    maker = Maker("threads")
+    policy: Tree = {"guard": "virtual", "threads": "adopted", "entropy": "5a" * 32, "durability": "process"}
+    maker.start(policy=maker.put(policy))
+    calls = [f"root/agent/{path}#1" for path in ("thread[0]", "thread[1]", "thread[1]/thread[0]")]
+    for number, call in enumerate(calls):
+        maker.request(call, "tool", "say", {"args": [number]})
+    maker.outcome(calls[2], "ok", d=1, vt=5)
+    maker.entry("timer", d=2, vt=7)  # the time of a thread that waits is over
+    maker.entry("turn", d=3, vt=7)  # a thread outside of the run did what one waited for
+    maker.outcome(calls[0], "ok", d=4, vt=9)
+    maker.outcome(calls[1], "ok", d=5, vt=9)
+    return maker.end().data
 
 
 def _facts() -> bytes:
