@@ -162,6 +162,31 @@ def test_an_error_with_an_address_and_a_path_replays_from_another_folder(
     assert "IDENTICAL  2/2 calls" in again.out
 
 
+OWN_ERROR = """
+from pathlib import Path
+import os
+for way in (lambda: open(os.path.abspath("absent.txt")), lambda: Path("absent.txt").absolute().read_text(),
+            lambda: os.listdir(os.path.join(os.getcwd(), "absent")), lambda: os.stat(Path.cwd() / "absent")):
+    try:
+        way()
+    except OSError as error:
+        print(ask(user(f"{error} {error.filename}")))
+"""
+
+
+def test_an_error_of_the_agents_own_code_names_the_recorded_folder(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    """A neighbour: the path is in the error because the code itself looked where it is."""
+    done = scenario.record(OWN_ERROR, lambda seen: seen.body["messages"][-1]["content"])
+    assert done.out.count(f"'{scenario.folder}/absent") == 4, done.all
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    again = scenario.replay(cwd=elsewhere)
+    assert again.code == 0, again.all
+    assert "IDENTICAL  4/4 calls" in again.out
+
+
 CACHED = """
 import functools
 from agentloom import Trace, agent, tool

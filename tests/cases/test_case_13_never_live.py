@@ -54,6 +54,8 @@ def test_the_watch_sees_a_live_run(scenario: Scenario) -> None:
         (["replay", "last", "--target", "absent.py"], 1),
         (["replay"], 2),
         (["replay", "cut.loom"], 5),
+        (["run", "--guard", "strickt", "agent.py"], 2),
+        (["run", "--gaurd", "strict", "agent.py"], 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -68,6 +68,41 @@ def test_an_undecorated_function_is_run_once_and_never_again(scripts: Scripts, n
     assert not written.exists()
 
 
+ALL_THREE = """
+import ctypes, sqlite3
+def save(text):
+    with open("file.out", "w") as file: file.write(text)
+    with sqlite3.connect("base.out") as base: base.execute("create table t (x)")
+    libc = ctypes.CDLL(None); libc.close(libc.creat(b"c.out", 0o600))
+try:
+    save("x")
+except BaseException as error:
+    print(type(error).__name__)
+print("saved")
+"""
+
+
+def test_a_file_a_database_and_c_in_one_function(scripts: Scripts) -> None:
+    """Recorded once and listed, each with its line; a replay stops at the first, and does none of the three."""
+    done = scripts.call("run", str(scripts.write(ALL_THREE)))
+    assert (done.code, done.out) == (0, "saved\n"), done.all
+    seen = [(entry["what"], entry["where"]) for entry in Trace.open("last", scripts.store).unrecorded]
+    words = ["writes file.out", "opens database base.out", "calls C function creat"]
+    told = [(what, f"agent.py:{line} save") for line, what in enumerate(words, 4)]
+    assert [entry for entry in seen if not entry[0].startswith("loads the C library")] == told
+    for what, where in told:
+        assert f"{what} ({where})" in done.err
+    made = sorted(path.name for path in scripts.folder.glob("*.out"))
+    assert made == ["base.out", "c.out", "file.out"]
+    for name in made:
+        (scripts.folder / name).unlink()
+    again = scripts.replay()
+    assert again.code == 3, again.all
+    assert "Refused: the code writes file.out" in again.out
+    assert "agent.py:4" in again.out
+    assert list(scripts.folder.glob("*.out")) == []
+
+
 TARGETS = {
     "script": ("print('x')\n", ""),
     "agent": (

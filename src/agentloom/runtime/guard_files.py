@@ -59,7 +59,7 @@ def at_place(function: Callable[..., T], path: PathArg, *args: Any, **kwargs: An
         return function(found, *args, **kwargs)
     except OSError as error:
         if error.filename == found:
-            error.filename = path
+            error.filename = os.fspath(path)
         raise
 
 
