@@ -24,6 +24,12 @@ __all__ = ["Outcome", "RecordedRun", "replay_in_place"]
 R = TypeVar("R")
 
 
+_ANOTHER_LOOP = (
+    "a recorded coroutine runs on a loop of its own and cannot await what belongs to the one around it (locks, queues,"
+    " pools that were opened there): make these inside, or record the code where it is: with agentloom.record(name):"
+)
+
+
 class Outcome(Generic[R]):
     """What came out of the code itself: its own objects, whatever is kept of them."""
 
@@ -186,6 +192,8 @@ class RecordedRun(Coroutine[Any, Any, R]):
         try:
             await record_async(recording, agent)
         except BaseException as error:
+            if isinstance(error, RuntimeError) and "different" in str(error) and "loop" in str(error):
+                error.add_note(_ANOTHER_LOOP)
             error.add_note(RunNote.of(recording.run_id, store, target.again()))
             raise
         finally:

@@ -115,6 +115,7 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
     )
     policy = recording.payload("policy")
     session.adopts = guard.virtual and isinstance(policy, dict) and policy.get("threads") == "adopted"
+    session.passes = isinstance(policy, dict) and policy.get("sockets") == "passed"
     if _runs_in_place(recording):
         session.stock = StockCalls(ReplayInPlace(source))
     return session

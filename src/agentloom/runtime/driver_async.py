@@ -13,6 +13,7 @@ from agentloom.errors import ControlFlow
 from agentloom.runtime.calls import Arrival
 from agentloom.runtime.engine import Delivery
 from agentloom.runtime.loop import InnerLoop, refused_threadsafe
+from agentloom.runtime.loop_bridge import Bridge
 from agentloom.runtime.scope import Scope, enter_task, entered
 from agentloom.runtime.session import Session
 from agentloom.runtime.strands import Strand, holder
@@ -44,6 +45,8 @@ class AsyncDriver:
         if session.adopts:
             self.loop.in_thread = partial(in_thread, session, self.loop)
             self.loop.inject = self._from_strand
+        if session.passes:
+            self.loop.bridge = Bridge(self)
         self._waker: Callable[[], None] | None = None
         self._main: asyncio.Task[Any] | None = None
         self._cancel_requested = False

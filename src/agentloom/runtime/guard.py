@@ -126,6 +126,8 @@ class Guard:
         facts: dict[str, str] = {"guard": self.policy}
         if self.virtual:
             facts["threads"] = "adopted"
+        if self.policy == "virtual":
+            facts["sockets"] = "passed"
         if self.entropy is not None:
             facts["entropy"] = self.entropy.hex()
         return facts

@@ -65,6 +65,11 @@ class LiveSource:
         """Nanoseconds since the run began."""
         return self._clock() - self._origin
 
+    @property
+    def outer(self) -> asyncio.AbstractEventLoop | None:
+        """The loop on which awaited calls are performed."""
+        return self._outer
+
     def host(self, outer: asyncio.AbstractEventLoop) -> None:
         """From now on awaited calls are performed on ``outer``."""
         if outer is not self._outer:

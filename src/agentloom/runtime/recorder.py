@@ -134,6 +134,7 @@ def begin(
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
         if guard.virtual:
             session.adopts = True
+            session.passes = guard.policy == "virtual"
             guard_process()
             watch_run(session)
         try:

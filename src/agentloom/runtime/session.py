@@ -42,6 +42,7 @@ class Session:
         "guard",
         "loop",
         "over",
+        "passes",
         "root",
         "run_id",
         "seed",
@@ -78,6 +79,8 @@ class Session:
         """Whether threads that the run's code starts are part of it."""
         self.counts: dict[str, int] = {}
         """How many threads, pools and futures it has made."""
+        self.passes = False
+        """Whether connections of clients without an adapter pass, and mark the trace."""
         self.stock: StockCalls | None = None
         """Of a run without a loop of its own: makes its host calls in place."""
         self.root = Scope(self, f"root/{segment(agent)}")
