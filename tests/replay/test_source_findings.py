@@ -13,6 +13,7 @@ from agentloom.replay.report import Finding
 from agentloom.replay.source import ReplaySource
 from agentloom.replay.summaries import recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, CallSpec
+from agentloom.runtime.session import Session
 from tests.replay.benches import answered, find, record, replaying
 from tests.runtime.fakes import Bench
 
@@ -528,3 +529,124 @@ def test_the_place_of_a_call_is_looked_for_while_it_can_be_found() -> None:
     assert finding.call is not None
     assert finding.call.src is not None
     assert finding.call.src.endswith("made_here")
+
+
+# -- calls that came before their turn ------------------------------------------------------------------------------
+
+
+def made(session: Session, q: str, place: str = "agent.py:1 run") -> Call:
+    spec = CallSpec("tool", "find", {"q": q}, effect="read", src=place)
+    return session.engine.begin(spec, session.root)
+
+
+def _one_by_one(bench: Bench) -> None:
+    for q in "abc":
+        call = made(bench.session, q)
+        arrival = Arrival("outcome", call, value={"for": q}, dur=6)
+        arrival.usage = {"input": 3}
+        bench.engine.deliver(arrival)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_calls_in_another_order_are_answered_until_all_of_them_came(awaited: bool) -> None:
+    source, session = replaying(record(_one_by_one))
+
+    def answer(q: str) -> Arrival | None:
+        call = made(session, q)
+        if not awaited:
+            return source.inline(call, lambda: None)
+        source.want(call)
+        return source.poll(None)
+
+    for q in "cb":
+        arrival = answer(q)
+        assert arrival is not None
+        assert (arrival.kind, arrival.status, arrival.tree) == ("outcome", "ok", {"for": q})
+        assert (arrival.usage, arrival.dur) == ({"input": 3}, 6)
+    finding = found(source, lambda: answer("a"))
+    assert (finding.cls, finding.reason, finding.last) == ("reordered", "order", 3)
+
+
+def test_the_first_of_two_calls_before_their_turn_says_what_is_missing() -> None:
+    source, session = replaying(record(_one_by_one))
+    made(session, "b")
+    call = made(session, "c")
+    finding = found(source, lambda: source.inline(call, lambda: None))
+    assert finding.message.startswith(
+        'find("a") was made here when recorded; now it is not. Now: find("b") at '
+    )
+
+
+def test_an_awaited_call_alone_is_judged_with_all_that_was_made_beside_it() -> None:
+    """It is recorded twice and made in another place: what is missing is the other call of its window."""
+
+    def act(bench: Bench) -> None:
+        calls = [made(bench.session, q) for q in "ab"]
+        for call in calls:
+            outcome(bench, call)
+        outcome(bench, made(bench.session, "b"))
+
+    source, session = replaying(record(act))
+    source.want(made(session, "b", "agent.py:9 run"))
+    finding = found(source, lambda: source.poll(None))
+    assert (finding.cls, finding.reason) == ("missing", "skipped")
+    assert finding.message.startswith('find("a") was made here when recorded; now it is not.')
+
+
+def test_what_was_used_comes_with_the_answer() -> None:
+    source, session = replaying(record(_one_by_one))
+    call = made(session, "a")
+    arrival = source.inline(call, lambda: None)
+    assert (arrival.usage, arrival.dur) == ({"input": 3}, 6)
+
+
+# -- the same point -------------------------------------------------------------------------------------------------
+
+
+def _ended_after_a_timer(status: Any) -> Callable[[Bench], object]:
+    def act(bench: Bench) -> None:
+        call = bench.begin(q="a")
+        bench.engine.deliver(Arrival("timer", vt=5))
+        bench.engine.end_by_agent(call, status)
+
+    return act
+
+
+def test_a_stream_may_be_closed_earlier_at_the_same_chunk() -> None:
+    source, session = replaying(record(_ended_after_a_timer("closed")))
+    source.cancel(find(session, "a"), "closed")
+    assert source.poll(5) is not None
+    source.finished("completed", None)
+    assert source.complete
+
+
+def test_a_call_is_cancelled_at_the_same_point() -> None:
+    source, session = replaying(record(_ended_after_a_timer("cancelled")))
+    call = find(session, "a")
+    message = "Now cancelled; when recorded it was cancelled later."
+    expected = Finding("changed", of(source, call, 0), message, reason="ended by the agent")
+    assert found(source, lambda: source.cancel(call, "cancelled")) == expected
+
+
+def test_a_call_that_was_cancelled_is_not_waited_for() -> None:
+    act: Callable[[Bench], object] = lambda bench: bench.engine.end_by_agent(bench.begin(q="a"), "cancelled")  # noqa: E731
+    source, session = replaying(record(act))
+    call = find(session, "a")
+    source.want(call)
+    source.cancel(call, "cancelled")
+    message = "The agent still waits; when recorded the run had ended here."
+    assert found(source, lambda: source.poll(None)) == Finding("extra", None, message, reason="past the end")
+
+
+@pytest.mark.parametrize("how", ["start", "start_blocking", "prepare_blocking", "want"])
+def test_a_call_that_is_waited_for_gets_its_outcome(how: str) -> None:
+    source, session = replaying(record(lambda bench: answered(bench, "a")))
+    call = find(session, "a")
+    never: Any = None
+    if how == "want":
+        source.want(call)
+    else:
+        getattr(source, how)(call, never)  # what would perform it is never asked
+    arrival = source.poll(None)
+    assert arrival is not None
+    assert (arrival.kind, arrival.call) == ("outcome", call)

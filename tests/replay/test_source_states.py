@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentloom.errors import Diverged
+from agentloom.errors import Diverged, PayloadMissing
 from agentloom.format.journal import Journal
 from agentloom.replay.fields import compare
 from agentloom.replay.mismatch import goto_finding
@@ -227,3 +227,11 @@ def test_a_stream_that_is_read_further() -> None:
     message = "Chunk 2 of the stream is asked for; when recorded the agent left it after 1, so it is not in the trace."
     ref = CallRef(call.id, "tool", "find", 1, call.src, source.recording.calls[0].src, "read", 'find("a")')
     assert source.finding == Finding("extra", ref, message, reason="reads further")
+
+
+def test_a_state_that_cannot_be_read_is_named() -> None:
+    source, session = replaying(_without(record(_route), "val", "state"))
+    with pytest.raises(Diverged):
+        _set(session, {"a": 1, "b": 3})
+    assert isinstance(source.unusable, PayloadMissing)
+    assert "the state route" in str(source.unusable)

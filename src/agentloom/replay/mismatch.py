@@ -183,7 +183,7 @@ class Judge:
                 message = f"Call {same.index} is made earlier: when recorded, something had to arrive first."
                 ref = ref_now(call, same, same.index)
                 return Finding("reordered", ref, message, last=same.index, reason="earlier")
-            if self.quiescent is False or len(self.odd) == 1:
+            if not self.quiescent or len(self.odd) == 1:
                 return self._changed_or_extra(call, ident, same)
         if not later:
             finding = self._extra(call, ident, None)

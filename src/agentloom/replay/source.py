@@ -223,9 +223,11 @@ class ReplaySource:
         then, now = recorded.effect, call.spec.effect
         if then != now:
             effect = Difference("effect", "changed", then, now)
-            items = (*comparison.items, effect) if comparison else (effect,)
-            total = comparison.total + 1 if comparison else 1
-            comparison = replace(comparison or Comparison((), 0), items=items, total=total)
+            if comparison:
+                items = (*comparison.items, effect)
+                comparison = replace(comparison, items=items, total=comparison.total + 1)
+            else:
+                comparison = Comparison((effect,), 1)
             words = f"{call.type} {call.name} was recorded with effect {then} and is declared {now} now"
             self.remarks[f"{words}: a replay runs no tool, but what runs live goes by what is declared"] = (
                 None
@@ -315,7 +317,7 @@ class ReplaySource:
         if found is not None:
             raise self._failed(found)
         return Arrival.of_record(
-            "outcome", call, recorded.status or "ok", vt=self._vt, usage=recorded.usage,
+            "outcome", call, cast("Status", recorded.status), vt=self._vt, usage=recorded.usage,
             tree=self._payload(lambda: self.recording.outcome(recorded)), dur=recorded.dur,
         )  # fmt: skip
 
