@@ -340,6 +340,7 @@ class AsyncDriver:
             self.session.baton.drain()
         self.session.driver = None
         self.loop.close()
+        self.loop.bridge = None  # it holds this driver
 
     def _abandon(self) -> None:
         """After a verdict: let the agent's clean-up code run without a single event; its host calls are refused."""
