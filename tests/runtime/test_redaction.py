@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from agentloom import agent, tool
 from agentloom.format.blobs import Suspect
 from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.redaction import Redactor
+from agentloom.runtime.redaction_secrets import secrets_in, secrets_line
 from agentloom.store import MemoryStore
 from tests.secrets.shapes import make
 
@@ -148,3 +150,50 @@ def test_a_credential_that_is_json_stays_json() -> None:
         shown = redactor.variable("GOOGLE_APPLICATION_CREDENTIALS_JSON", text)
         assert json.loads(shown) == given | {"private_key": "__redacted_1__"}
         assert redactor.text(f"it is {key}") == "it is __redacted_1__"
+
+
+# -- folded data -------------------------------------------------------------------------------------------------------
+
+
+def test_all_members_of_gzip_are_looked_at() -> None:
+    aws, openai = _two()
+    data = b"".join(gzip.compress(part, mtime=0) for part in (b"first " + aws, b"plain", b"last " + openai))
+    for given in (data, base64.b64encode(data)):
+        redactor = Redactor()
+        assert _suspect(redactor, given)
+        written = redactor.bytes_of(given)
+        plain = gzip.decompress(written if given is data else base64.b64decode(written))
+        assert plain == b"first __redacted_1__plainlast __redacted_2__" or plain.count(b"__redacted_") == 2
+        assert aws not in plain
+        assert openai not in plain
+
+
+def test_gzip_that_unfolds_to_too_much_is_kept_out_and_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentloom.runtime.redaction_look.UNFOLDED", 1 << 20)
+    aws, _ = _two()
+    large = gzip.compress(b"x" * (2 << 20) + b" " + aws, mtime=0)
+    redactor = Redactor()
+    assert _suspect(redactor, large)
+    assert redactor.bytes_of(large) == b"__redacted_1__"
+    assert redactor.bytes_of(b"it is " + base64.b64encode(large)) == b"it is " + base64.b64encode(
+        b"__redacted_1__"
+    ).rstrip(b"=")
+    small = gzip.compress(b"x" * (1 << 19) + b" " + aws, mtime=0)
+    assert gzip.decompress(redactor.bytes_of(small)) == b"x" * (1 << 19) + b" __redacted_2__"
+
+
+def test_a_run_tells_of_gzip_that_could_not_be_searched() -> None:
+    large = gzip.compress(b"\0" * (65 << 20))
+
+    @tool
+    def packed() -> bytes:
+        return large
+
+    @agent(guard="off")
+    def gives() -> int:
+        return len(packed())
+
+    trace = gives.run(store=MemoryStore())
+    assert trace.output == len(large)  # live code has the real one
+    assert "gzip of more than 64 MiB in call 1" in secrets_line(secrets_in(trace.journal).values())
+    assert trace.replay(check=False).verdict == "diverged"

@@ -11,7 +11,14 @@ import zlib
 
 import pytest
 
-from agentloom.runtime.redaction_layers import base64_blocks, gunzip, hex_blocks, local_layers, recode_gzip
+from agentloom.runtime.redaction_layers import (
+    TooMuch,
+    base64_blocks,
+    gunzip,
+    hex_blocks,
+    local_layers,
+    recode_gzip,
+)
 
 SEED = 31
 
@@ -84,3 +91,20 @@ def test_wide_text_without_its_nuls() -> None:
     start, end = layer.span(1, 7)
     assert layer.data == b"xSECRET"
     assert data[:start] + layer.code(b"AB") + data[end:] == "xAB".encode("utf-16-le")
+
+
+def test_nothing_of_folded_data_is_cut_off() -> None:
+    """What follows a member stays, further members too; what unfolds to more than is looked into is told."""
+    one, two = gzip.compress(b"a SECRET-VALUE", mtime=0), gzip.compress(b"b SECRET-VALUE", mtime=0)
+    assert gzip.decompress(recode_gzip(one + two, lambda data: recode_gzip(_change(data), _change))) == (
+        b"a __redacted_1__b __redacted_1__"
+    )
+    assert recode_gzip(one + b"SECRET-VALUE", _change).endswith(b"__redacted_1__")
+    plain = gzip.compress(b"plain", mtime=0)
+    assert recode_gzip(plain + b"SECRET-VALUE", _change) == plain + b"__redacted_1__"
+    assert recode_gzip(plain + b"more", _change) == plain + b"more"
+    large = gzip.compress(b"x" * 5000)
+    for work in (gunzip, lambda data, most: recode_gzip(data, _change, most)):
+        with pytest.raises(TooMuch):
+            work(large, 4999)
+    assert gunzip(large, 5000) == b"x" * 5000

@@ -3,14 +3,21 @@ it does."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from agentloom.format.placeholders import START
 from agentloom.runtime.redaction_begun import beginning
-from agentloom.runtime.redaction_found import Change, Found, Known, Replace, merged
-from agentloom.runtime.redaction_layers import base64_blocks, hex_blocks, local_layers, recode_gzip
+from agentloom.runtime.redaction_found import UNSEARCHED, Change, Found, Known, Replace, merged
+from agentloom.runtime.redaction_layers import (
+    TooMuch,
+    base64_blocks,
+    hex_blocks,
+    local_layers,
+    recode_gzip,
+)
 from agentloom.runtime.redaction_look import BEFORE, REACH, Stretches, Work
 from agentloom.runtime.redaction_plan import CODED, ESCAPED, MARK, WIDE, ZIPPED, Coded, Plan, plan
 from agentloom.runtime.redaction_shapes import Runs, seen
@@ -239,6 +246,20 @@ class Finder:
                 Change(*one, tuple(held)) for one in hex_blocks(data, change, places.digits, every=every)
             ]
 
+    def _refolded(self, data: bytes, replace: Replace, depth: int, work: Work) -> bytes:
+        """``data``, which may be gzip, with its content looked at: all of it, or a placeholder stands for it."""
+
+        def change(inner: bytes) -> bytes:
+            work.folded -= len(inner)
+            if work.folded < 0:
+                raise TooMuch
+            return self.applied(inner, replace, depth, work)
+
+        try:
+            return recode_gzip(data, change)
+        except TooMuch:
+            return replace(hashlib.sha256(data).hexdigest().encode(), UNSEARCHED)
+
     def beginning(self, data: bytes) -> int | None:
         """Where, at the end of ``data``, a secret may have begun that goes on in what follows."""
         return beginning(data, (*self._plan.values, *self._learned))
@@ -247,12 +268,7 @@ class Finder:
         """``data`` with what must be replaced; the very same where that is nothing."""
         work = Work(len(data)) if work is None else work
         if depth and data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
-            folded = recode_gzip(
-                data,
-                lambda inner: (
-                    self.applied(inner, replace, depth - 1, work) if work.take(len(inner)) else inner
-                ),
-            )
+            folded = self._refolded(data, replace, depth - 1, work)
             if folded is not data:
                 return folded
         changes = self.changes(data, replace, depth, work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["BEGINNING", "NAMED", "REST", "Change", "Found", "Known", "Replace", "merged"]
+__all__ = ["BEGINNING", "NAMED", "REST", "UNSEARCHED", "Change", "Found", "Known", "Replace", "merged"]
 
 NAMED = "named secret"
 BEGINNING = "beginning of a secret"
@@ -19,6 +19,10 @@ class Known:
 
     kind: str
     name: str | None = None
+
+
+UNSEARCHED = Known("gzip of more than 64 MiB")
+"""What cannot be searched is kept out as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Local", "base64_blocks", "gunzip", "hex_blocks", "local_layers", "recode_gzip", "unescaped"]
+__all__ = [
+    "UNFOLDED",
+    "Local",
+    "TooMuch",
+    "base64_blocks",
+    "gunzip",
+    "hex_blocks",
+    "local_layers",
+    "recode_gzip",
+    "unescaped",
+]
 
-_UNFOLDED = 64 << 20  # bytes that a gzip member may unfold to and is still looked into
+UNFOLDED = 64 << 20
+"""Bytes that folded data in one payload may unfold to and is still looked into."""
 
 
 @dataclass(slots=True)
@@ -191,24 +202,43 @@ def hex_blocks(
                 break
 
 
-def gunzip(data: bytes) -> bytes | None:
-    """What a gzip or zlib member unfolds to; None for other data, or too much of it."""
+class TooMuch(Exception):
+    """Folded data unfolds to more than is looked into."""
+
+
+def gunzip(data: bytes, most: int = UNFOLDED) -> bytes | None:
+    """What a gzip or zlib member unfolds to, with what follows it; None for other data. ``TooMuch`` for more than
+    ``most`` bytes."""
+    found = _member(data, most)
+    return None if found is None else b"".join(found)
+
+
+def _member(data: bytes, most: int) -> tuple[bytes, bytes] | None:
+    """What a member unfolds to, and what follows it."""
     if data[:2] != b"\x1f\x8b" and data[:2] not in (b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
         return None
     unfolding = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
-        plain = unfolding.decompress(data, _UNFOLDED)
+        plain = unfolding.decompress(data, most + 1)
     except zlib.error:
         return None
-    return plain or None
+    if len(plain) > most:
+        raise TooMuch
+    return (plain, unfolding.unused_data) if plain else None
 
 
-def recode_gzip(data: bytes, change: Change) -> bytes:
-    """``data``, a gzip or zlib member, with its content changed; the very same where nothing changes."""
-    plain = gunzip(data)
-    if plain is None:
+def recode_gzip(data: bytes, change: Change, most: int = UNFOLDED) -> bytes:
+    """``data``, a gzip or zlib member, with its content changed, and what follows it; the very same where nothing
+    changes. ``TooMuch`` where it unfolds to more than ``most`` bytes: nothing of it is ever cut off."""
+    found = _member(data, most)
+    if found is None:
         return data
+    plain, rest = found
     changed = change(plain)
-    if changed == plain:
+    kept = change(rest) if rest else rest  # further members, or anything
+    if changed == plain and kept == rest:
         return data
-    return gzip.compress(changed, mtime=0) if data[:2] == b"\x1f\x8b" else zlib.compress(changed)
+    if changed == plain:
+        return data[: len(data) - len(rest)] + kept
+    folded = gzip.compress(changed, mtime=0) if data[:2] == b"\x1f\x8b" else zlib.compress(changed)
+    return folded + kept

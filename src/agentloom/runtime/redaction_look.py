@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agentloom.runtime.redaction_layers import gunzip, unescaped
+from agentloom.runtime.redaction_layers import UNFOLDED, TooMuch, gunzip, unescaped
 
 __all__ = ["Stretches", "Work"]
 
@@ -36,10 +36,12 @@ _LEADS = frozenset(b"nrtbf")  # letters of escapes before which stands a backsla
 
 
 class Work:
-    """How many bytes may still be decoded for a payload of ``size`` bytes: 16 times as many, and 4 MiB."""
+    """How many bytes may still be decoded for a payload of ``size`` bytes: 16 times as many, and 4 MiB; and unfolded of
+    gzip: 64 MiB."""
 
     def __init__(self, size: int) -> None:
         self.left = _FREE + _RATIO * size
+        self.folded = UNFOLDED
 
     def take(self, size: int) -> bool:
         """Whether so many more may be."""
@@ -105,7 +107,10 @@ class Stretches:
         if head is None or not _unfolds(_decoded(head[0])):
             return False
         run = _RUN64.match(data, start)
-        folded = None if run is None else gunzip(_decoded(run[0]))
+        try:
+            folded = None if run is None else gunzip(_decoded(run[0]))
+        except TooMuch:
+            return True
         return folded is not None and self.suspects(folded)
 
     def _is_done(self, coding: object, start: int) -> bool:

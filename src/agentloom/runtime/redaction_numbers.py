@@ -10,7 +10,7 @@ from agentloom.format.echoes import text_of
 from agentloom.format.placeholders import PLACEHOLDER, START, placeholder
 from agentloom.runtime.redaction_find import Finder
 from agentloom.runtime.redaction_formats import is_open_value
-from agentloom.runtime.redaction_found import BEGINNING, Known
+from agentloom.runtime.redaction_found import BEGINNING, UNSEARCHED, Known
 from agentloom.runtime.redaction_layers import local_layers
 from agentloom.runtime.redaction_secrets import Secret
 
@@ -56,7 +56,7 @@ class Numbers:
             number = self._numbers[secret] = self._number(secret)
             if self._given.get(number) is None:
                 self.met.append(Secret(number, known.kind, known.name, self.place))
-            fresh = known.kind != BEGINNING and not self._finder.knows(secret)
+            fresh = known.kind != BEGINNING and known is not UNSEARCHED and not self._finder.knows(secret)
             if fresh and len(self._numbers) < LEARNED and is_telling(secret):
                 self._finder.learn({secret: known})
         if self.on_found is not None:

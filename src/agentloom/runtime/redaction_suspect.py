@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.runtime.redaction_layers import gunzip
+from agentloom.runtime.redaction_layers import TooMuch, gunzip
 from agentloom.runtime.redaction_look import Stretches
 from agentloom.runtime.redaction_plan import (
     BINARY,
@@ -72,7 +72,10 @@ class Look:
         if what is ZIPPED:
             return stretches.zipped(start)
         if what is FOLDED:
-            folded = None if start else gunzip(stretches.data)
+            try:
+                folded = None if start else gunzip(stretches.data)
+            except TooMuch:
+                return True
             return folded is not None and stretches.suspects(folded)
         return what is not BINARY or self._tag(end)
 
