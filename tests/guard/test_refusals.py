@@ -358,3 +358,28 @@ def test_a_lock_that_another_thread_holds_is_told(program: Program, how: str) ->
     holder.join()
     with pytest.raises(UnrecordedEffect, match="tries a lock that another thread holds"):
         program.record(agent)
+
+
+def test_a_loop_of_asyncio_in_code_that_is_recorded_where_it_stands_waits_for_descriptors(
+    program: Program,
+) -> None:
+    """``record`` around a program with a loop of its own: the loop is the program's, and what it waits for its work."""
+    text = """
+    import asyncio
+    async def turns():
+        reading, writing = os.pipe()
+        ready = asyncio.Event()
+        asyncio.get_running_loop().add_reader(reading, ready.set)
+        os.write(writing, b"x")
+        await ready.wait()
+        asyncio.get_running_loop().remove_reader(reading)
+        os.close(reading)
+        os.close(writing)
+        await asyncio.sleep(0.001)
+        return 1
+    def main(store):
+        with agentloom.record("block", store=store):
+            return asyncio.run(turns())
+    """
+    assert program.load(text)(program.store) == 1
+    assert program.last().unrecorded == []

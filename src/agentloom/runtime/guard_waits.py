@@ -6,6 +6,7 @@ import _thread
 import sys
 import threading
 import time
+from types import FrameType
 from typing import Any, cast
 
 from agentloom.runtime.effects import Found
@@ -14,6 +15,7 @@ from agentloom.runtime.guard_names import NAMES, called_as, stand_in
 from agentloom.runtime.guard_types import changed, names_of
 from agentloom.runtime.refuse import see
 from agentloom.runtime.scope import here
+from agentloom.runtime.strays import started_by
 
 __all__ = ["tell", "watch_waiting"]
 
@@ -23,6 +25,8 @@ _HELD: Found = ("readiness", "tries a lock that another thread holds")
 
 def tell(found: Found) -> None:
     """Judge what the caller of the function that calls this does in a run."""
+    if here() is None and started_by() is None:
+        return
     session = of_run()
     if session is not None and session.guard.virtual:
         see(found, sys._getframe(2))  # pyright: ignore[reportPrivateUsage]
@@ -45,10 +49,11 @@ def _watch_lock(owner: type) -> None:
     acquire, locked = names["acquire"], names.get("locked")
 
     def tried(self: Any, blocking: Any = True, timeout: Any = -1) -> bool:
-        found = cast(bool, acquire(self, blocking, timeout))
-        if not found and here() is not None:
+        if acquire(self, blocking, timeout):
+            return True
+        if here() is not None:
             _tell_if_own(_HELD)
-        return found
+        return False
 
     def asked(self: Any) -> bool:
         found = cast(bool, cast(Any, locked)(self))
@@ -89,7 +94,7 @@ def _watch_descriptors() -> None:
             if not (rlist or wlist or xlist) and timeout is not None and timeout >= 0:
                 time.sleep(timeout)  # nothing to wait for but time
                 return [], [], []
-            tell(_READY)
+            _tell_of_descriptors()
         return real(rlist, wlist, xlist, timeout)
 
     replacement = stand_in(select, real, selected)
@@ -103,12 +108,26 @@ def _watch_descriptors() -> None:
             _watch_method(made if isinstance(made, type) else type(made()), method)
 
 
+def _tell_of_descriptors() -> None:
+    """Judge the caller of the function that calls this; not the loop of asyncio, which waits for what it is told of."""
+    session = of_run()
+    if session is None or not session.guard.virtual:
+        return
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    outer: FrameType | None = frame
+    while outer is not None and outer.f_globals.get("__name__") in ("selectors", __name__):
+        outer = outer.f_back
+    if outer is None or not str(outer.f_globals.get("__name__")).startswith("asyncio."):
+        see(_READY, frame)
+
+
 def _watch_method(owner: type, name: str) -> None:
     names = names_of(owner)
     original = names[name]
 
     def polled(self: Any, *args: Any, **kwargs: Any) -> Any:
-        tell(_READY)
+        if here() is not None or started_by() is not None:
+            _tell_of_descriptors()
         return original(self, *args, **kwargs)
 
     called_as(polled, original)
