@@ -163,10 +163,20 @@ def _value(mapping: Any, value: str) -> Any:
     return value if mapping is os.environ else os.fsencode(value)
 
 
+def _changed() -> dict[str, str | None] | None:
+    """What the run has set or deleted, for code that is part of it and yet sees the process's environment: host work,
+    and modules while they are loaded (their libraries read their settings then)."""
+    scope = here()
+    if scope is None:
+        return set_variables()
+    guard = scope.session.guard
+    return guard.overlay if guard.suspended and not scope.session.over else None
+
+
 def _getitem(self: Any, key: Any) -> Any:
     session = _session(self)
     if session is None:
-        changed = set_variables() if here() is None else None
+        changed = _changed()
         if changed is None or (name := _name(self, key)) not in changed:
             return _real["__getitem__"](self, key)
         found = changed[name]
