@@ -38,27 +38,25 @@ EVERYTHING = """
         with contextlib.suppress(BaseException):
             attempt()
 """
-TRIES: dict[str, tuple[str, str, int]] = {
-    "import, swallowed": (f"try: {SAVE}\nexcept BaseException: pass", "pass", 3),
-    "thread": ("", f"t = threading.Thread(target=lambda: {SAVE}); t.start(); t.join()", 3),
+TRIES: dict[str, tuple[str, str]] = {
+    "import, swallowed": (f"try: {SAVE}\nexcept BaseException: pass", "pass"),
+    "thread": ("", f"t = threading.Thread(target=lambda: {SAVE}); t.start(); t.join()"),
     "everything": (
         "import ctypes, sqlite3, socket, subprocess, urllib.request\nfrom socket import create_connection",
         EVERYTHING,
-        3,
     ),
-    # What comes too late for a verdict does not come at all; a tool is refused in a thread when recorded already.
+    # What comes too late for a verdict does not come at all.
     "late": (
         LATE,
         f"""t = threading.Thread(target=save); t.start(); t.join()
     threading.Thread(target=lambda: (time.sleep(0.5), {SAVE})).start()""",
-        0,
     ),
 }
 
 
 @pytest.mark.parametrize("way", list(TRIES))
 def test_nothing_is_performed(room: Room, way: str) -> None:
-    before, inside, code = TRIES[way]
+    before, inside = TRIES[way]
     room.write(f"{AGENT}{before}\n@agent(guard='virtual')\ndef work():\n    {inside}\n    return 1\n")
     recorded = room.call("run", "agent.py:work")
     assert "recorded" in recorded.err, recorded.all
@@ -70,8 +68,8 @@ def test_nothing_is_performed(room: Room, way: str) -> None:
     again = room.call("replay", "last")
     assert room.files() == before_replay
     assert not (room.folder / "made").exists()
-    assert again.code == code, again.all
-    assert code == 0 or "Refused: the code " in again.out
+    assert again.code == 3, again.all
+    assert "Refused: the code " in again.out
 
 
 def test_a_script_too_performs_nothing(room: Room) -> None:
@@ -95,7 +93,7 @@ def test_a_script_too_performs_nothing(room: Room) -> None:
     assert "x" not in room.files()
 
 
-def test_a_tool_in_a_raw_thread_is_refused_in_both_modes(room: Room) -> None:
+def test_a_tool_in_a_thread_of_a_pool_runs_once_when_recorded(room: Room) -> None:
     room.write(
         AGENT
         + """
@@ -107,18 +105,14 @@ def look(x):
 @agent
 def work():
     with ThreadPoolExecutor(1) as pool:
-        try:
-            return pool.submit(look, 1).result()
-        except Exception as error:
-            return str(error)
+        return pool.submit(look, 1).result()
 """
     )
     done = room.call("run", "agent.py:work")
-    assert "tool look was called in a thread that the run of work started" in done.out
-    assert "agentloom.sync.parallel" in done.out
+    assert done.out == "RAN\n1\n"
     again = room.call("replay", "last")
     assert again.code == 0, again.all
-    assert "RAN" not in done.all + again.all
+    assert "RAN" not in again.all
 
 
 def test_without_the_trace_nothing_of_the_program_runs(room: Room) -> None:

@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("agentloom.cli.show", "Read a run, a call or a field."),
     "diff": ("agentloom.cli.diff", "Where two runs part, and why."),
     "check": ("agentloom.cli.check", "Find what will not be the same next time."),
-    "scan": ("agentloom.cli.scan", "Find secrets in the store, or in a file."),
+    "scan": ("agentloom.cli.scan", "Find secrets in the store, or in files."),
     "verify": ("agentloom.cli.verify", "Check that nobody altered a run."),
     "export": ("agentloom.cli.store_commands:export", "Copy a run into a file."),
     "import": ("agentloom.cli.store_commands:import_", "Take a trace file into the store."),
