@@ -175,9 +175,8 @@ def test_gzip_that_unfolds_to_too_much_is_kept_out_and_never_cut(monkeypatch: py
     redactor = Redactor()
     assert _suspect(redactor, large)
     assert redactor.bytes_of(large) == b"__redacted_1__"
-    assert redactor.bytes_of(b"it is " + base64.b64encode(large)) == b"it is " + base64.b64encode(
-        b"__redacted_1__"
-    ).rstrip(b"=")
+    coded = base64.b64encode(b"__redacted_1__")
+    assert redactor.bytes_of(b"it is " + base64.b64encode(large)) == b"it is " + coded
     small = gzip.compress(b"x" * (1 << 19) + b" " + aws, mtime=0)
     assert gzip.decompress(redactor.bytes_of(small)) == b"x" * (1 << 19) + b" __redacted_2__"
 

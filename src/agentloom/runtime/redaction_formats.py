@@ -43,7 +43,7 @@ def _key(kind: str, starts: str, rest: str, *, after: bytes = _AFTER) -> Format:
     heads = tuple(start.encode() for start in starts.split())
     either = b"|".join(re.escape(head) for head in heads)
     pattern = re.compile(_BEFORE + b"(?:" + either + b")" + rest.encode() + after)
-    return Format(kind, heads, pattern, within=0 if set(rest) & set("./=") else _KEY_BYTES)
+    return Format(kind, heads, pattern, within=0 if set(starts + rest) & set("./=") else _KEY_BYTES)
 
 
 _GAP = rb"(?:[ +]|%20)"

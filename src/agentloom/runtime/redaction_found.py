@@ -70,7 +70,7 @@ def merged(found: list[Found], made: list[Change]) -> list[Found | Change]:
             spans.append(one)
         elif one.end > last.end:
             spans[-1] = Found(last.start, one.end, last.known)
-        elif (one.start, one.end) == (last.start, last.end) and one.known.name and not last.known.name:
+        elif (one.start, one.end) == (last.start, last.end) and _says_more(one, last):
             spans[-1] = one
     kept: list[Found | Change] = []
     both: list[Found | Change] = [*spans, *made]
@@ -80,6 +80,14 @@ def merged(found: list[Found], made: list[Change]) -> list[Found | Change]:
         if not kept or item.start >= kept[-1].end:
             kept.append(item)
     return kept
+
+
+def _says_more(one: Found, last: Found) -> bool:
+    """Of the same place: a name says more than none, and of two shapes the one with the longer beginning, which comes
+    later."""
+    if one.known.name or last.known.name:
+        return not last.known.name
+    return not last.whole and one.known.kind != NAMED
 
 
 def _outer_first(one: Found | Change) -> tuple[int, bool, int]:

@@ -1,0 +1,60 @@
+"""JSON in texts, as values, and put together again in its layout."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentloom.runtime.redaction_texts import values_in
+
+VALUE = {"a": ["é", 1, None], "b": {"c": "x/y"}}
+CHANGED: dict[str, Any] = {**VALUE, "b": {"c": "z"}}
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [{}, {"ensure_ascii": False}, {"indent": 2}, {"indent": 2, "ensure_ascii": False}, {"separators": (",", ":")},
+     {"separators": (",", ":"), "ensure_ascii": False}],
+)  # fmt: skip
+def test_a_document_keeps_its_layout(layout: dict[str, Any]) -> None:
+    text = f"\n {json.dumps(VALUE, **layout)}\n"
+    found = values_in(text)
+    assert found is not None
+    values, made = found
+    assert values == [VALUE]
+    assert made(values) == text
+    assert made([CHANGED]) == f"\n {json.dumps(CHANGED, **layout)}\n"
+
+
+def test_another_layout_becomes_the_compact_one() -> None:
+    found = values_in('{ "a" :  1 }')
+    assert found is not None
+    values, made = found
+    assert made(values) == '{ "a" :  1 }'
+    assert made([{"a": 2}]) == '{"a":2}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'event: x\ndata: {"a": 1}\n\nevent: y\r\ndata:{"b":2}\r\n\r\ndata: [DONE]\n\n',
+        '{"a": 1}\n{"b": 2}\n',
+        '[1]\nplain\n{"b": 2}',
+    ],
+)
+def test_lines(text: str) -> None:
+    found = values_in(text)
+    assert found is not None
+    values, made = found
+    assert len(values) == 2
+    assert made(values) == text
+    assert made([values[0], {"b": 3}]) == text.replace("2}", "3}")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain", '{"a": 1', '{"a": 1}x', 'one line: {"a": 1}', "[" * 5000 + "]" * 5000]
+)
+def test_what_is_no_json(text: str) -> None:
+    assert values_in(text) is None
