@@ -27,12 +27,12 @@ def test_by_first_appearance() -> None:
     assert numbers.replace(b"first-8237429", KEY) == b"__redacted_1__"
     assert numbers.replace(b"second-8237429", KEY) == b"__redacted_2__"
     assert numbers.replace(b"first-8237429", KEY) == b"__redacted_1__"
-    assert numbers.fresh
+    before = numbers.fresh
     assert numbers.untold() == [
         {"n": 1, "kind": "key", "place": "call 3"},
         {"n": 2, "kind": "key", "place": "call 3"},
     ]
-    assert not numbers.fresh
+    assert (before, numbers.fresh) == (True, False)
     assert numbers.untold() == []
 
 
