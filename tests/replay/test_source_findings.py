@@ -68,6 +68,34 @@ def _a_timer_first(bench: Bench) -> None:
     outcome(bench, call)
 
 
+def _a_cancellation_first(bench: Bench) -> None:
+    call = bench.begin(q="a")
+    bench.begin(q="b")
+    bench.engine.deliver(Arrival("cancel", vt=5))
+    outcome(bench, call)
+
+
+def _a_turn_first(bench: Bench) -> None:
+    call = bench.begin(q="a")
+    bench.begin(q="b")
+    bench.engine.deliver(Arrival("turn", vt=5))
+    outcome(bench, call)
+
+
+def _a_state_first(bench: Bench) -> None:
+    call = bench.begin(q="a")
+    bench.begin(q="b")
+    bench.engine.state(bench.session.root, "route", 1, (), "flow.py:3 route")
+    outcome(bench, call)
+
+
+def _a_request_first(bench: Bench) -> None:
+    call = bench.begin(q="a")
+    bench.begin(q="b")
+    bench.begin(q="c")
+    outcome(bench, call)
+
+
 def _a_chunk_first(bench: Bench) -> None:
     call, second = bench.begin(q="a"), bench.begin(q="b")
     chunks(bench, second, 1)
@@ -90,6 +118,10 @@ def _nothing_more(bench: Bench) -> None:
     [
         (_both_asked, "the outcome of call 2 (tool find)"),
         (_a_timer_first, "a timer"),
+        (_a_cancellation_first, "a cancellation"),
+        (_a_turn_first, "a turn of the loop"),
+        (_a_state_first, "a state"),
+        (_a_request_first, "call 3 (tool find)"),
         (_a_chunk_first, "a chunk of call 2 (tool find)"),
         (_an_end_first, "the end of call 2 (tool find)"),
         (_nothing_more, "the run had ended"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ from agentloom.replay.mismatch import goto_finding
 from agentloom.replay.recording import Recording
 from agentloom.replay.report import CallRef, Finding
 from agentloom.replay.source import ReplaySource
-from agentloom.replay.summaries import recorded_ref
-from agentloom.runtime.calls import Arrival, Call
+from agentloom.replay.summaries import recorded_ref, ref_now
+from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.session import Session
 from tests.replay.benches import answered, find, record, replaying
 from tests.runtime.fakes import Bench
@@ -235,3 +236,112 @@ def test_a_state_that_cannot_be_read_is_named() -> None:
         _set(session, {"a": 1, "b": 3})
     assert isinstance(source.unusable, PayloadMissing)
     assert "the state route" in str(source.unusable)
+
+
+# -- what the agent did no more -------------------------------------------------------------------------------------
+
+
+def test_a_state_that_is_not_set_where_the_agent_waits() -> None:
+    def act(bench: Bench) -> None:
+        call = bench.begin(q="a")
+        _route(bench)
+        bench.engine.deliver(Arrival("outcome", call))
+
+    source, session = replaying(record(act))
+    source.want(find(session, "a"))
+    with pytest.raises(Diverged):
+        source.poll(None)
+    ref = CallRef("root/probe#2", "state", "route")
+    message = "State route was set here when recorded; now it is not."
+    assert source.finding == Finding("missing", ref, message, reason="state")
+
+
+def test_a_call_that_is_not_made_where_the_agent_waits() -> None:
+    def act(bench: Bench) -> None:
+        bench.engine.deliver(Arrival("outcome", bench.begin(q="a")))
+        call = bench.begin(q="b")
+        bench.begin(q="c")
+        bench.engine.deliver(Arrival("outcome", call))
+
+    source, session = replaying(record(act))
+    session.engine.deliver(source.inline(find(session, "a"), lambda: None))
+    source.want(find(session, "b"))
+    with pytest.raises(Diverged):
+        source.poll(None)
+    ref = replace(recorded_ref(source.recording, source.recording.calls[2]), src=None)
+    message = 'find("c") was made here when recorded; now it is not.'
+    assert source.finding == Finding("missing", ref, message, reason="skipped")
+
+
+def test_a_call_that_the_agent_cancelled_and_waits_for_now() -> None:
+    def act(bench: Bench) -> None:
+        call, other = bench.begin(q="a"), bench.begin(q="b")
+        bench.engine.end_by_agent(call, "cancelled")
+        bench.engine.deliver(Arrival("outcome", other))
+
+    source, session = replaying(record(act))
+    for q in "ab":
+        source.want(find(session, q))
+    with pytest.raises(Diverged):
+        source.poll(None)
+    ref = recorded_ref(source.recording, source.recording.calls[0])
+    message = "When recorded it was cancelled here; now it is still waited for."
+    assert source.finding == Finding("changed", ref, message, reason="ended by the agent")
+
+
+@pytest.mark.parametrize("status", ["closed", "cancelled"])
+def test_a_stream_that_the_agent_ended_and_reads_on_in_now(status: Any) -> None:
+    def act(bench: Bench) -> None:
+        call, other = bench.begin(q="a"), bench.begin(q="b")
+        bench.engine.deliver(Arrival("chunk", call, value="one"))
+        bench.engine.end_by_agent(call, status)
+        bench.engine.deliver(Arrival("outcome", other))
+
+    source, session = replaying(record(act))
+    spec = CallSpec("tool", "find", {"q": "a"}, effect="read", stream=True)
+    call = session.engine.begin(spec, session.root)
+    find(session, "b")
+    source.want(call)
+    arrival = source.poll(None)
+    assert arrival is not None
+    session.engine.deliver(arrival)
+    source.want(call)
+    with pytest.raises(Diverged):
+        source.poll(None)
+    message = "Chunk 2 of the stream is asked for; when recorded the agent left it after 1, so it is not in the trace."
+    recorded = source.recording.calls[0]
+    ref = ref_now(call, recorded, recorded.index)
+    assert source.finding == Finding("extra", ref, message, reason="reads further")
+
+
+# -- how runs end ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", [None, "cancelled"])
+def test_an_agent_that_ends_where_the_recording_does_not(end: str | None) -> None:
+    what = "its process died" if end is None else "the run was interrupted"
+    for status in ("completed", "failed"):
+        source, _ = replaying(record(_nothing, end=end, output=None))
+        with pytest.raises(Diverged):
+            source.finished(status, None)
+        message = f"The recording ends here: {what} after call 0."
+        assert source.finding == Finding("ended early", None, message, reason="recording ends")
+
+
+def test_an_interrupted_run_that_is_interrupted_again() -> None:
+    source, _ = replaying(record(_nothing, end="cancelled", output={"a": 1}))
+    source.finished("cancelled", source.recording.output())
+    assert source.complete
+
+
+def test_an_end_of_another_status() -> None:
+    recording = record(_nothing, output={"a": 1})
+    then = recording.output()
+    other: Any = {"a": 2}
+    for tree in (then, other):
+        source, _ = replaying(recording)
+        with pytest.raises(Diverged):
+            source.finished("failed", tree)
+        message = "The run was completed when recorded; now it is failed."
+        items = compare(then, tree, ordered=True, root="output")
+        assert source.finding == Finding("output", None, message, items, reason="status")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -365,3 +366,16 @@ def test_a_run_that_is_cut_off_in_the_middle_of_an_entry_ends_there(bench: Bench
         engine.finish("completed", "as if nothing had been")
     assert "interrupted it" in str(caught.value.hint)
     assert bench.kinds == before
+
+
+def test_a_run_goes_on_in_the_thread_that_it_is_given_back_to(bench: Bench) -> None:
+    bench.engine.take()
+    assert bench.engine.thread == threading.get_ident()
+    bench.begin()
+    bench.engine.give_back(threading.get_ident() + 1)
+    assert bench.engine.thread == threading.get_ident() + 1
+    with pytest.raises(NotSupported):
+        bench.begin()
+    bench.engine.give_back()
+    assert bench.engine.thread is None
+    bench.begin()

@@ -270,3 +270,13 @@ def test_what_is_in_no_entry_of_its_own_is_written_before_the_end(bench: Bench) 
     gap, note, _ = bench.tape.journal.entries[1:]
     assert (gap["why"], bench.tape.journal.tree(str(gap["val"]))) == ("effect", {"x": 1})
     assert ("why" in note, bench.tape.journal.tree(str(note["val"]))) == (False, "seen")
+
+
+def test_a_state_is_compared_as_it_is_and_written_without_its_secrets(bench: Bench) -> None:
+    _marks(bench)
+    seen: list[Any] = []
+    source: Any = bench.source
+    source.state = seen.append
+    assert bench.engine.state(bench.session.root, "s", [SECRET], ()) == [SECRET]
+    assert (seen[0].tree, seen[0].made) == ([MARK], [SECRET])
+    assert bench.payload("val") == [MARK]

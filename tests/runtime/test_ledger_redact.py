@@ -242,3 +242,20 @@ def test_a_place_in_the_code_is_written_without_secrets() -> None:
     ledger = TraceLedger(written.append, lambda count: b"\x01" * count, redactor=Marks())  # type: ignore[arg-type]
     ledger.state(State("root/a#1", "s", "k", None, (), f"{SECRET}/agent.py:7 run"))
     assert b'"src":"(mark)/agent.py:7 run"' in written[0]
+
+
+def test_a_history_that_was_kept_is_written_as_what_was_added(marks: Marks) -> None:
+    """Each turn takes as many bytes as the one before, however long the history is."""
+    bench = _started(marks)
+    bench.engine.ledger = NoLedger()
+    series: list[Any] = []
+    sizes: list[int] = []
+    for turn in range(80):
+        series.append({"role": "user", "content": f"question {turn:03}"})
+        spec = CallSpec("model", "m", {"messages": series}, "agentloom.model/1", series="m")
+        call = bench.engine.begin(spec, bench.session.root)
+        call.kept = Kept("shown", call.tree, call.grown)
+        bench.ledger.request(call)
+        sizes.append(len(bench.tape.parts[-1]))
+    assert max(sizes[40:]) < 1.2 * sizes[20]
+    assert bench.payload("req") == {"messages": series}
