@@ -369,13 +369,16 @@ def test_a_run_that_is_cut_off_in_the_middle_of_an_entry_ends_there(bench: Bench
 
 
 def test_a_run_goes_on_in_the_thread_that_it_is_given_back_to(bench: Bench) -> None:
+    here = threading.get_ident()
+    threads: list[int | None] = []
     bench.engine.take()
-    assert bench.engine.thread == threading.get_ident()
+    threads.append(bench.engine.thread)
     bench.begin()
-    bench.engine.give_back(threading.get_ident() + 1)
-    assert bench.engine.thread == threading.get_ident() + 1
+    bench.engine.give_back(here + 1)
+    threads.append(bench.engine.thread)
     with pytest.raises(NotSupported):
         bench.begin()
     bench.engine.give_back()
-    assert bench.engine.thread is None
+    threads.append(bench.engine.thread)
     bench.begin()
+    assert threads == [here, here + 1, None]
