@@ -156,6 +156,7 @@ def is_upkeep(frame: FrameType | None) -> bool:
 def is_probe(frame: FrameType | None) -> bool:
     """Whether Python asks the system for its own purposes, and leaves nothing there: ``tempfile`` looks for a folder
     that can be written, ``platform`` runs ``uname``."""
+    frame = _past_stand_ins(frame)
     for depth in range(_DEPTH):
         if frame is None:
             return False
