@@ -170,6 +170,8 @@ class Calls(Methods, Direct, Sinks):
         rule = origin_of(full, in_run=self.in_run)
         if rule is None:
             return None
+        if rule == "unseen-random" and self.seeded(full):
+            return UNKNOWN
         kind = (
             Kind("path") if full.startswith("pathlib.") else Kind("list") if rule in ORDER else UNKNOWN.kind
         )

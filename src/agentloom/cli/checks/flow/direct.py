@@ -40,7 +40,7 @@ class Direct(Frame):
                 "address" if full == "id" else "machine", call, f"{text(call)} is refused in an agent"
             )
         rule = origin_of(full, in_run=True)
-        if rule in _ANYWHERE and not self._seeded(full):
+        if rule in _ANYWHERE and not self.seeded(full):
             self.report(rule, call, f"{text(call.func)}(...) comes past the guard")
 
     def judge_name(self, node: ast.expr, full: str) -> None:
@@ -74,7 +74,7 @@ class Direct(Frame):
         if of_path and isinstance(call.func, ast.Attribute):
             what = "writes files" if name in _PATH_WRITES or (name == "open" and _writes(call, 0)) else what
             reads = reads or name in _PATH_READS or (name == "open" and not _writes(call, 0))
-        if self.allowed or _uses_descriptor(call):
+        if self.allowed or (last(full) == "open" and _uses_descriptor(call)):
             return
         if what is not None:
             self.report("unrecorded-effect", call, f"{text(call.func)}(...) {what} outside of a tool")
@@ -89,7 +89,7 @@ class Direct(Frame):
     def _in_hash(self) -> bool:
         return self.function is not None and last(self.function.name) in ("__hash__", "__eq__")
 
-    def _seeded(self, full: str) -> bool:
+    def seeded(self, full: str) -> bool:
         """Whether the generator behind ``full`` is seeded somewhere in the file with a constant."""
         package = full.partition(".")[0]
         seeds = {

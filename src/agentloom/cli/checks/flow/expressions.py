@@ -107,7 +107,8 @@ class Expressions(Calls):
         self.judge_container(node, node.elts)
         values = [self._argument(one) for one in node.elts]
         kinds = {value.kind for value in values}
-        elem = kinds.pop() if len(kinds) == 1 else None
+        telling = [kind for kind in kinds if kind.name in ("set", "object")]
+        elem = kinds.pop() if len(kinds) == 1 else telling[0] if telling else None
         # What a star unpacks is no element: its order is the list's own.
         marks = (
             one.marks if isinstance(node.elts[at], ast.Starred) else one.inside()

@@ -73,8 +73,7 @@ class Ordering(Frame):
         strong = frozenset(replace(mark, weak=False) for mark in value.marks if mark.weak)
         if target.kind.name == "set":
             return value.without(ORDER).inside()
-        kept = Value(value.kind, value.strong() | strong).inside()
-        return kept | frozenset(self.loops)
+        return Value(value.kind, value.strong()).inside() | strong | frozenset(self.loops)
 
     def tied(self, call: ast.Call, value: Value, name: str) -> Value:
         """``min``, ``max`` or ``sorted`` with a key: what is equal by the key comes in the order of the argument."""

@@ -296,14 +296,20 @@ class Walk(Expressions):
     def at_try_(self, node: ast.Try) -> None:
         """All parts in order."""
         host, self.host = self.host, False
+        before = dict(self.env)
         self.block(node.body)
         called, self.host = self.host, self.host or host
+        after = self.env
         for handler in node.handlers:
             if called and self.in_run and _catches_all(handler) and not _raises(handler):
                 self.report("swallow", handler, "this handler also catches the end of the run")
+            self.env = dict(before)
             if handler.name:
                 self.env[handler.name] = UNKNOWN
             self.block(handler.body)
+            handled, self.env = self.env, after
+            self._merge(handled)
+            after = self.env
         self.block(node.orelse)
         self.block(node.finalbody)
 
