@@ -147,14 +147,18 @@ PROBES: dict[str, str] = {
     "a lock": "return HELD.acquire(blocking=False)",
     "a thread's clock": "seen = []\nthread = threading.Thread(target=lambda: seen.append(time.time()))\n"
     "thread.start()\nthread.join()\nreturn seen",
+    "names of threads": "with concurrent.futures.ThreadPoolExecutor(1) as pool:\n"
+    "    return threading.Thread().name, pool.submit(lambda: threading.current_thread().name).result()",
+    "sets of futures": "made = {concurrent.futures.Future(): n for n in range(9)}\n"
+    "return [made[future] for future in set(made)]",
     "_thread's clock": "seen = []\ndone = threading.Event()\n"
     "_thread.start_new_thread(lambda: (seen.append(time.time()), done.set()), ())\ndone.wait()\nreturn seen",
 }
 
 HEAD = """
-import _random, _thread, asyncio, ctypes, dataclasses, email.utils, gc, getpass, grp, io, locale, logging, mimetypes
-import mmap, multiprocessing, os, platform, posix, pwd, random, resource, secrets, select, selectors, shutil, signal
-import socket, sqlite3, ssl, subprocess, sys, tempfile, threading, time, tracemalloc, uuid
+import _random, _thread, asyncio, concurrent.futures, ctypes, dataclasses, email.utils, gc, getpass, grp, io, locale
+import logging, mimetypes, mmap, multiprocessing, os, platform, posix, pwd, random, resource, secrets, select
+import selectors, shutil, signal, socket, sqlite3, ssl, subprocess, sys, tempfile, threading, time, tracemalloc, uuid
 from datetime import UTC, date, datetime
 from os import getuid as early_getuid, urandom as early_urandom
 from pathlib import Path
@@ -167,6 +171,7 @@ from agentloom import agent
 early_now = datetime.now
 early_today = date.today
 HELD = threading.Lock()
+BEFORE = [threading.Thread() for _ in os.environ["PROBE"]]  # another number of them in each world
 WAKE = os.pipe()
 OWN_CLOCK = time.pthread_getcpuclockid(threading.main_thread().ident)
 

@@ -23,8 +23,6 @@ MAY_BE_OPEN = {
     "hash() of a str": "by the hash seed of the process, which `agentloom replay` pins",
     "iteration over a set": "as hash()",
     "hash(), repr() of a plain object": "an address of the process",
-    "a thread's clock": "until threads that a run starts have a place in its order",
-    "_thread's clock": "as above",
 }
 """What the page may call open, each with the reason."""
 
