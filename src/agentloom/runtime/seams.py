@@ -30,6 +30,9 @@ CARRIERS = frozenset(
 """Modules that bring the seams in. A seam for a library of another name calls ``load_seams`` when it is imported."""
 
 _GROUP = "agentloom.seams"
+_OWN = "agentloom.adapters.sdks:watch"
+"""The adapters of this package, also where its metadata is not installed (a source tree, an archive on the path)."""
+
 _lock = threading.RLock()
 _standing = _loaded = False
 
@@ -75,7 +78,9 @@ def load_seams() -> None:
 def _load() -> None:
     from importlib import metadata
 
-    for entry in sorted(metadata.entry_points(group=_GROUP), key=lambda entry: entry.name):
+    found = {entry.value: entry for entry in metadata.entry_points(group=_GROUP)}
+    found.setdefault(_OWN, metadata.EntryPoint("default", _OWN, _GROUP))
+    for entry in sorted(found.values(), key=lambda entry: (entry.name, entry.value)):
         try:
             watch = cast("Callable[[], None]", entry.load())
         except (ImportError, AttributeError) as error:
