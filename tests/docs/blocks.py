@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/sdks/*.md")])
 RUN = {"python", "console", "bash", "sh", "shell", "pycon"}
 KNOWN = {"file", "output", "command", "needs", "provider", "not run"}
 WHOLE_PAGE = "page not run"
