@@ -111,6 +111,21 @@ def test_an_answer_may_be_an_error(program: Program, monkeypatch: pytest.MonkeyP
     assert program.replay(agent).verdict == "identical"
 
 
+def test_what_the_agent_does_to_an_answer_changes_no_other(program: Program) -> None:
+    body = """
+    import locale
+    first, facts = os.getgroups(), locale.localeconv()
+    first.append("mine")
+    facts.clear()
+    return [os.getgroups(), len(locale.localeconv()) > 5]
+    """
+    agent = program.agent(body)
+    trace = program.record(agent)
+    assert trace.output == [os.getgroups(), True]
+    assert "mine" not in str(facts(trace))
+    assert program.replay(agent).verdict == "identical"
+
+
 def test_a_library_sees_the_process(
     program: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ a library that looks where it is (to find its files, to choose a system call) is
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -108,7 +109,7 @@ def _fact(
         found = environment.fact(key, lambda: _performed(lambda: real(*args, **kwargs), pack))
         if "is" not in found:
             raise _raised(found) from None
-        return found["is"] if unpack is None else unpack(found["is"])
+        return copy.deepcopy(found["is"]) if unpack is None else unpack(found["is"])
 
     NAMES.put(module, name, stand_in(module, real, function), real)
     if module is os:
