@@ -36,7 +36,7 @@ def make(shape: str, rng: random.Random) -> str:
         return f"{head}.{body.rstrip('=')}.{some(43)}"
     if shape == "url":
         return f"postgres://app:{some(14)}@db.example.com:5432/main"
-    body = "\n".join(some(64, _ALNUM + "+/") for _ in range(5))
+    body = "\n".join(some(64, _ALNUM + "+/") for _ in range(3))
     return f"-----BEGIN {'RSA '}PRIVATE KEY-----\n{body}\n{some(22)}==\n-----END RSA PRIVATE KEY-----"
 
 

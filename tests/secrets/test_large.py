@@ -21,7 +21,7 @@ from agentloom.runtime.redaction_look import Work
 from tests.secrets.shapes import SHAPES, core, make
 
 SEED = 20261128
-SIZE = 200_000
+SIZE = 120_000
 
 
 def _codings(secret: str) -> dict[str, bytes]:
