@@ -107,3 +107,117 @@ def test_what_is_not_there_is_an_error(cli: Call, target: str, says: str) -> Non
     assert result.code == 1
     assert says in result.err
     assert "next:" in result.err
+
+
+LEAK = """\
+import os
+from agentloom import agent, tool
+
+HERE = os.path.relpath("/", os.curdir)
+
+@tool
+def search(query): return query
+
+@agent
+def find(query):
+    words = {query, "one", "two", "three", "four"}
+    return search(" ".join(words)) + HERE{comment}
+"""
+
+
+@pytest.fixture
+def leaky(tmp_path: Path) -> Path:
+    path = tmp_path / "leaky.py"
+    path.write_text(LEAK.replace("{comment}", ""))
+    return path
+
+
+def test_a_double_run_of_a_run_that_is_recorded_now(cli: Call, leaky: Path) -> None:
+    result = cli("check", "leaky.py:find", "--record", "--input", "x", "--worlds", "2", "--json")
+    assert result.code == result.data["exit"] == 1
+    assert [(one["check"], one["line"]) for one in result.data["findings"]] == [
+        ("double-run", 10),
+        ("double-run", 12),
+        ("set-order", 12),
+    ]
+    double = result.data["double_run"]
+    assert sorted(one["facets"] for one in double["differences"]) == [["hash seed"], ["working folder"]]
+    by_seed = next(one for one in double["differences"] if one["facets"] == ["hash seed"])
+    assert by_seed["report"]["schema"] == "agentloom/report/1"
+    assert [one["line"] for one in by_seed["origins"]] == [12]
+    assert (double["chosen"], len(double["worlds"])) == ("recorded now", 2)
+    again = cli("check", "leaky.py:find", "last", "--worlds", "2", "--only", "double-run")
+    assert again.code == 1
+    assert "double run  " in again.out
+    assert "differs with another hash seed" in again.out
+    assert "    origin" not in again.out
+    run = cli("check", "last", "--worlds", "2")
+    assert run.code == 1
+    assert run.out.endswith("warnings  in 1 run\n")
+
+
+def test_what_a_comment_accepts_is_counted_and_listed(cli: Call, leaky: Path) -> None:
+    leaky.write_text(LEAK.replace("{comment}", "  # agentloom: ok set-order the order is noise"))
+    result = cli("check", "leaky.py:find")
+    assert result.code == 0
+    assert "leaky.py:12  accepted  set-order  the order is noise" in result.out
+    assert result.out.endswith("nothing found, 1 accepted  in 1 file\n")
+    leaky.write_text(LEAK.replace("{comment}", "  # agentloom: ok hash the order is noise"))
+    assert [one["check"] for one in cli("check", "leaky.py", "--json").data["findings"]] == [
+        "accepted",
+        "set-order",
+    ]
+
+
+def test_the_code_is_another_than_when_it_was_recorded(cli: Call, leaky: Path) -> None:
+    leaky.write_text(LEAK.replace("{comment}", "").replace("words)", "sorted(words))").replace(" + HERE", ""))
+    assert cli("check", "leaky.py:find", "--record", "--input", "x", "--worlds", "2").code == 0
+    leaky.write_text(leaky.read_text().replace('"four"', '"five"'))
+    result = cli("check", "leaky.py:find", "--worlds", "2")
+    assert result.code == 3
+    assert "differs in every replay" in result.out
+    assert "the run was not recorded with this code" in result.err
+
+
+def test_a_program_that_is_found_by_the_working_folder(cli: Call, tmp_path: Path) -> None:
+    text = (
+        "from agentloom import agent\nTEXT = open('words.txt').read()\n@agent\ndef find(query): return TEXT\n"
+    )
+    (tmp_path / "agent.py").write_text(text)
+    (tmp_path / "words.txt").write_text("words")
+    result = cli("check", "agent.py:find", "--record", "--input", "x", "--worlds", "2")
+    assert result.code == 1
+    assert "agent.py cannot be imported: FileNotFoundError" in result.out
+    assert "with another working folder" in result.out
+    (tmp_path / "agent.py").write_text("raise SystemExit(2)")
+    result = cli("check", "agent.py:find", "last")
+    assert result.code == 1
+    assert "cannot be imported" in result.err
+
+
+def test_names_to_look_for(cli: Call, leaky: Path) -> None:
+    assert cli("check", "leaky.py:find", "--skip", "set-order").code == 0
+    assert cli("check", "leaky.py:find", "--only", "set-order,hash").code == 1
+    result = cli("check", "leaky.py:find", "--only", "set-ordr")
+    assert result.code == 2
+    assert "there are set-order" in result.err
+
+
+def test_strict_fails_for_notes(cli: Call, agent: Path) -> None:
+    agent.write_text(AGENT.replace("gpt-4o", "house-model"))
+    assert (cli("check", "agent.py").code, cli("check", "agent.py", "--strict").code) == (0, 1)
+
+
+def test_why_there_is_no_double_run(cli: Call, leaky: Path) -> None:
+    assert "the store holds no run of leaky.py:find; --record makes one" in cli("check", "leaky.py:find").err
+    assert cli("check", ".", "--json").data["no_double_run"] == "a folder has no run of its own"
+    assert cli("check", "leaky.py:find", "-q").err == ""
+
+
+def test_contradictions_and_damage(cli: Call, leaky: Path, tmp_path: Path) -> None:
+    assert cli("check", "leaky.py:find", "last", "--record").code == 2
+    run = samples.Maker()
+    run.call(0, "model", "gpt-4o", {"model": "gpt-4o"}, {"content": "a", "model": "gpt-4o-2024-11-20"})
+    (tmp_path / "a.loom").write_bytes(run.end().replace(b"gpt-4o", b"gpt-5o", 1))
+    assert cli("check", "leaky.py:find", "a.loom").code == 5
+    assert cli("check", "a.loom", "last").code == 2

@@ -216,14 +216,17 @@ def _silent(*_spans: object) -> None:
 def _judge(check: _Check, wanted: frozenset[str]) -> None:
     """What differed becomes findings; what comments accept is set aside."""
     from agentloom.cli.checks.accepted import accept
-    from agentloom.cli.checks.origins import finding_of, origins_of
+    from agentloom.cli.checks.origins import finding_of, home_of, origins_of
+    from agentloom.cli.replay import entry_of
 
     static = list(check.found)
+    entry = entry_of(check.chosen.recording) if check.chosen is not None else {}
+    home = home_of(check.sources, str(entry.get("qualname")))
     for difference in check.doubled.differences if check.doubled is not None else ():
         origins = origins_of(difference, static, _file(check))
         check.origins.append(origins)
         if not _is_broken(difference):
-            check.found.append(finding_of(difference, origins, _file(check)))
+            check.found.append(finding_of(difference, origins, _file(check), home))
     left, check.accepted = accept(check.sources, check.found, wanted)
     kept = (finding for finding in left if finding.check in wanted)
     check.found = sorted(kept, key=lambda one: (one.file, one.line, one.column, one.check))

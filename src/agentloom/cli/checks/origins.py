@@ -11,7 +11,7 @@ from agentloom.cli.checks.catalogue import RULES
 from agentloom.cli.checks.double import EVERY, Difference, part
 from agentloom.cli.checks.findings import Finding, Source
 
-__all__ = ["facets_of", "finding_of", "origins_of", "variables_read"]
+__all__ = ["facets_of", "finding_of", "home_of", "origins_of", "variables_read"]
 
 _BY_FACET: dict[str, frozenset[str]] = {
     "hash seed": frozenset(["set-order", "hash", "float-sum", "json-default"]),
@@ -64,12 +64,17 @@ def facets_of(found: Iterable[Finding]) -> list[str]:
     return [facet for facet, names in _BY_FACET.items() if facet != EVERY and names & rules]
 
 
-def finding_of(difference: Difference, origins: Sequence[Finding], target: str) -> Finding:
-    """The finding ``double-run`` for one difference: where the diverging call is, or where its value comes from."""
+def finding_of(
+    difference: Difference, origins: Sequence[Finding], target: str, home: tuple[int, str] = (0, "")
+) -> Finding:
+    """The finding ``double-run`` for one difference: where the diverging call is, or where its value comes from, or
+    (an output of nobody knows what) at ``home``: line and name of the agent."""
     rule = RULES["double-run"]
     file, line, function = _place(difference.report, target)
     if not line and origins:
         file, line, function = origins[0].file, origins[0].line, origins[0].function
+    elif not line and difference.report is not None:
+        line, function = home
     subject = " and ".join(difference.facets) if len(difference.facets) < 3 else "the world"
     said = f"{_what(difference)} {_when(difference.facets)}"
     leak = part(difference.report, "cause", "leak")
@@ -138,3 +143,12 @@ def variables_read(sources: Iterable[Source]) -> Iterator[str]:
 
 def _is_environ(node: ast.expr) -> bool:
     return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")) == "environ"
+
+
+def home_of(sources: Sequence[Source], qualname: str) -> tuple[int, str]:
+    """Line and name of the function ``qualname`` in the first of the sources; (0, "") where it is not there."""
+    name = qualname.rpartition(".")[2]
+    for node in ast.walk(sources[0].tree) if sources else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return node.lineno, name
+    return 0, ""

@@ -22,9 +22,11 @@ _LISTS = frozenset(
     itertools.chain.from_iterable itertools.product itertools.permutations itertools.combinations itertools.cycle
     itertools.groupby itertools.accumulate itertools.pairwise itertools.batched itertools.zip_longest""".split()
 )
-_TEXTS = frozenset(["textwrap.dedent", "textwrap.fill", "textwrap.indent", "textwrap.shorten", "os.path.join",
-                    "os.path.dirname", "os.path.normpath", "os.fspath", "json.dumps", "pprint.pformat", "format",
-                    "html.escape", "ascii"])  # fmt: skip
+_TEXTS = frozenset(
+    """textwrap.dedent textwrap.fill textwrap.indent textwrap.shorten os.path.join os.path.dirname os.path.normpath
+    os.path.abspath os.path.realpath os.path.expanduser os.path.expandvars os.fspath json.dumps pprint.pformat format
+    html.escape ascii""".split()
+)
 _PATHS = frozenset(["pathlib.Path", "pathlib.PurePath", "Path"])
 Given = list[tuple[str | None, Value]]
 
@@ -168,6 +170,8 @@ class Calls(Methods, Direct, Sinks):
                 said = f"{text(node)} is read at import"
                 return Value(Kind("str"), frozenset([self.mark("environment", node, text(node), said)]))
         rule = origin_of(full, in_run=self.in_run)
+        if rule is None and full in ("pathlib.Path.cwd", "pathlib.Path.home"):
+            return Value(Kind("path"))
         if rule is None:
             return None
         if rule == "unseen-random" and self.seeded(full):
