@@ -179,8 +179,13 @@ def bare_error(error: BaseException, modules: Iterable[str] = ()) -> BaseExcepti
     """A copy of an error with its text as its only argument; an ``OSError`` keeps its number. None for one that does
     not belong to the standard library or to one of ``modules``, or whose class does not make that text of it."""
     cls = type(error)
-    if isinstance(error, OSError) and cls.__module__ == "builtins" and error.errno is not None:
-        return cls(error.errno, error.strerror)
+    if (
+        isinstance(error, OSError)
+        and error.errno is not None
+        and cls.__module__ in ("builtins", "socket", "ssl")
+    ):
+        made: BaseException = cls(error.errno, error.strerror)
+        return made if str(made) == str(error) else OSError(error.errno, error.strerror)
     if cls.__module__.partition(".")[0] not in ("builtins", "ssl", "socket", "http", *modules):
         return None
     made = cls.__new__(cls, str(error))

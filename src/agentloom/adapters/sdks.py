@@ -67,4 +67,7 @@ def _patch(module: ModuleType) -> None:
     except (NotSupported, AttributeError) as error:  # a release that is built in another way
         known = RANGES.get(name.partition("._")[0])
         tested = f"; tested: {known}" if known else ""
-        say(f"{name} patch", f"the adapter {name} does not fit, so its calls are not recorded: {error}{tested}")
+        say(
+            f"{name} patch",
+            f"the adapter {name} does not fit, so its calls are not recorded: {error}{tested}",
+        )

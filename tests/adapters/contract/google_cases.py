@@ -30,7 +30,9 @@ def client(url: str, **options: Any) -> genai.Client:
 def over_httpx(url: str, **options: Any) -> genai.Client:
     from google.genai import _api_client
 
-    library: Any = getattr(_api_client, "httpx2", None) or _api_client.httpx  # older releases know httpx alone
+    library: Any = (
+        getattr(_api_client, "httpx2", None) or _api_client.httpx
+    )  # older releases know httpx alone
     return client(url, httpx_async_client=library.AsyncClient(), **options)
 
 

@@ -1,0 +1,40 @@
+"""`urllib.request` through its seam: openers, posted files, redirects."""
+
+from __future__ import annotations
+
+import io
+import urllib.error
+import urllib.request
+from typing import Any
+
+from agentloom import agent
+from agentloom.adapters import sdks
+from agentloom.store import MemoryStore
+from agentloom.testing import FakeProvider, Raw
+
+
+def opens(url: str) -> Any:
+    found: list[Any] = []
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with opener.open(url + "/moved") as answer:
+        found.append([answer.geturl().rpartition("/")[2], answer.read().decode()])
+    request = urllib.request.Request(url + "/up", data=io.BytesIO(b"file"), headers={"Content-Length": "4"})
+    with opener.open(request) as answer:
+        found.append([answer.status, answer.read(3).decode(), answer.read().decode()])
+    try:
+        opener.open("ftp://127.0.0.1:9/x")
+    except OSError as error:
+        found.append(type(error).__name__)
+    return found
+
+
+def test_redirects_files_and_handlers_of_ones_own() -> None:
+    sdks.watch()
+    moved = Raw(b"", 302, {"location": "/here", "content-type": "text/plain"})
+    with FakeProvider([moved, "arrived", "uploaded"], others=True) as fake:
+        url = fake.url
+        trace = agent(opens, guard="virtual").run(url, store=MemoryStore())
+    assert trace.output[0][0] == "here"
+    assert trace.output[1][0] == 200
+    assert [call.kind for call in trace.calls] == ["http"] * 3
+    assert trace.calls[2].request["text"] == "file"
