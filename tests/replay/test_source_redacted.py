@@ -68,6 +68,23 @@ def run():
 from agentloom.sync import model as ask
 """
 
+ALONE = f"""
+from agentloom import agent, tool
+
+ONE, TWO = "gh" + "p_{ONE}", "gh" + "p_{TWO}"
+
+
+@tool(effect="read")
+def ask(**fields):
+    return "ok"
+
+
+@agent
+def run():
+    ask(table={{ONE: 1, "x": 2}})
+    return {{"with": TWO}}
+"""
+
 CHILD = f"""
 import asyncio
 from agentloom import agent, tool
@@ -128,6 +145,17 @@ def test_other_secrets_at_the_same_places_are_the_same_request(program: Any, key
         assert report.counts.exact == 3
 
 
+@pytest.mark.parametrize(
+    "fresh", [(), (FRESH,), ((TWO, OTHER),), BOTH_FRESH], ids=["same", "one", "two", "both"]
+)
+def test_a_secret_may_be_a_name_and_may_come_in_the_output_first(program: Any, fresh: Edits) -> None:
+    trace = program.record(ALONE)
+    check(replayed(program, trace, ALONE, *fresh), "identical")
+    differs(
+        replayed(program, trace, ALONE, *fresh, ('"with": TWO', '"with": ONE')), "output.with", 1, "value"
+    )
+
+
 def differs(report: Report, path: str, matched: int, reason: str) -> None:
     """It diverged after so many calls that matched, and the one difference that it names is at ``path``."""
     print(report)
@@ -137,7 +165,7 @@ def differs(report: Report, path: str, matched: int, reason: str) -> None:
     assert report.finding.comparison is not None
     (item,) = report.finding.comparison.items
     assert item.path == path
-    if START not in str(item.recorded):
+    if START not in f"{item.recorded} {item.now}":
         assert report.finding.cls != "redacted"
 
 
@@ -151,10 +179,26 @@ def differs(report: Report, path: str, matched: int, reason: str) -> None:
         (("ask(head=TWO", 'ask(head="a " + TWO'), "request", 1, "args.fields.head"),
         (("ask(head=TWO, n=2)", "ask(head=TWO, n=9)"), "request", 1, "args.fields.n"),
         (("ask(head=TWO, n=2)", 'ask(head="none", n=2)'), "request", 1, "args.fields.head"),
+        (("ask(head=TWO, n=2)", "ask(head=TWO, n=ONE)"), "request", 1, "args.fields.n"),
+        (('both=[TWO, {"a": ONE}]', 'both={"x": TWO}'), "request", 2, "args.fields.both"),
+        (('both=[TWO, {"a": ONE}]', 'both=[TWO, ["a", ONE]]'), "request", 2, "args.fields.both[1]"),
+        (('both=[TWO, {"a": ONE}]', "both=5"), "request", 2, "args.fields.both"),
         (('"with": ONE', '"with": TWO'), "value", 3, "output.with"),
         (('"with": ONE', '"with": [ONE]'), "value", 3, "output.with"),
     ],
-    ids=["swapped", "repeated", "within more", "beside it", "none", "swapped in the output", "in a list"],
+    ids=[
+        "swapped",
+        "repeated",
+        "within more",
+        "beside it",
+        "none",
+        "a second one",
+        "a mapping",
+        "a list within",
+        "a number",
+        "swapped in the output",
+        "in a list",
+    ],
 )
 def test_a_request_that_is_another_one_beside_its_secrets(
     program: Any, keyed: bool, fresh: Edits, edit: tuple[str, str], reason: str, matched: int, path: str

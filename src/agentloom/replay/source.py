@@ -454,8 +454,7 @@ class ReplaySource:
             )
         step.used = True
         then = self._payload(lambda: self.recording.outcome(recorded))
-        if not same_tree(then, tree, ordered=True):
-            tree = self._as_written(then, tree)
+        tree = tree if same_tree(then, tree, ordered=True) else self._as_written(then, tree)
         if recorded.status != status or not same_tree(then, tree, ordered=True):
             comparison = compare(then, tree, ordered=True, root="result")
             message = (
@@ -509,8 +508,7 @@ class ReplaySource:
         if end["status"] == "cancelled" != status:
             raise self._failed(self._end_finding(None))
         then = self._payload(self.recording.output)
-        if not same_tree(then, tree, ordered=True):
-            tree = self._as_written(then, tree)
+        tree = tree if same_tree(then, tree, ordered=True) else self._as_written(then, tree)
         if status != end["status"]:
             message = f"The run was {end['status']} when recorded; now it is {status}."
             raise self._failed(Finding("output", None, message, self._outputs(then, tree), reason="status"))
@@ -594,7 +592,6 @@ class ReplaySource:
     def _not_done(self, step: Step) -> Diverged:
         """The agent is quiescent, but when recorded it did something more before the next delivery."""
         if step.kind == "request":
-            self._odd = []
             return self._failed(Judge(self.recording, self._at, [], quiescent=True).finding())
         if step.kind == "state":
             name = str((step.fields or {}).get("name"))
@@ -603,7 +600,7 @@ class ReplaySource:
             return self._failed(Finding("missing", ref, message, reason="state"))
         recorded = cast(RecordedCall, step.call)
         waiting = self._waiting.get(recorded.id)
-        if waiting is not None and recorded.status in ("closed", "cancelled") and waiting.spec.stream:
+        if waiting is not None and recorded.status == "cancelled" and waiting.spec.stream:
             return self._reads_on(waiting, recorded)
         message = (
             f"When recorded it {self._fate(recorded).replace(' later', '')} here; now it is still waited for."
