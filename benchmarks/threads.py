@@ -108,7 +108,11 @@ def measure() -> dict[str, Any]:
         _own()
 
     first.run(store=MemoryStore())  # everything is put in place
-    after = {"start and join": least(_starts), "submit and result": least(_submits), "10 locks": least(_locks)}
+    after = {
+        "start and join": least(_starts),
+        "submit and result": least(_submits),
+        "10 locks": least(_locks),
+    }
     thread_locks.install()
     beside = {"10 locks": least(_locks)}
     thread_locks.uninstall()
@@ -119,7 +123,12 @@ def measure() -> dict[str, Any]:
             ("a call in a pool of four", _calls_in_threads),
         )
     }  # fmt: skip
-    return {"bare": bare, "outside a run": after, "outside, while a run has threads": beside, "in a run": inside}
+    return {
+        "bare": bare,
+        "outside a run": after,
+        "outside, while a run has threads": beside,
+        "in a run": inside,
+    }
 
 
 if __name__ == "__main__":

@@ -59,7 +59,10 @@ def test_the_threads_of_a_run_do_not_keep_its_process_alive() -> None:
 
 def test_a_call_in_a_thread_that_does_not_hold_the_baton_is_said(bench: Bench) -> None:
     baton = Baton(bench.session)
-    with baton.aside(), pytest.raises(RuntimeError, match="tool find was called in a thread that does not hold"):
+    with (
+        baton.aside(),
+        pytest.raises(RuntimeError, match="tool find was called in a thread that does not hold"),
+    ):
         baton.call(SPEC, bench.session.root, _none)
 
 
@@ -111,7 +114,9 @@ def test_an_arrival_takes_up_a_baton_that_lies_free(bench: Bench) -> None:
     assert polled == [None, None]
 
 
-def test_a_wait_that_nobody_ends_is_a_deadlock_that_says_where(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_that_nobody_ends_is_a_deadlock_that_says_where(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(baton_module, "PATIENCE", 0.05)
     baton = Baton(bench.session)
     with pytest.raises(Deadlock, match="every thread of the run waits.*MainThread in "):

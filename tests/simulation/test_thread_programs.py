@@ -1,6 +1,6 @@
 """Random programs of threads: a replay written down again is the recorded trace, byte for byte, also elsewhere.
 
-    python -m tests.simulation.test_thread_programs [COUNT] [FIRST_SEED]
+python -m tests.simulation.test_thread_programs [COUNT] [FIRST_SEED]
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from tests.simulation.rewriting import rewritten, salted
 from tests.simulation.thread_programs import KINDS, as_agent, generate
 
 COUNT = 40
-CODE: Any = {"entry": {"module": "tests", "qualname": "threads", "file": None, "kind": "agent"}, "modules": {}}
+CODE: Any = {
+    "entry": {"module": "tests", "qualname": "threads", "file": None, "kind": "agent"},
+    "modules": {},
+}
 
 
 def record(seed: int, *, sync: bool, again: int = 0, guard: str = "strict") -> tuple[list[Any], bytes]:
@@ -110,9 +113,8 @@ def test_they_replay_in_another_process_under_another_hash_seed(tmp_path: Path) 
         "print('all')\n"
     )
     env = dict(os.environ, PYTHONHASHSEED="77")
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], env=env, capture_output=True, text=True, timeout=120, check=False
-    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "all\n", done.stderr[-3000:]
 
 

@@ -1,5 +1,5 @@
-"""Random programs of threads: started and joined, in pools, with locks, queues, events, conditions, barriers, timers and
-waits that end late; sync agents, and async ones that hand work to threads.
+"""Random programs of threads: started and joined, in pools, with locks, queues, events, conditions, barriers, timers
+and waits that end late; sync agents, and async ones that hand work to threads.
 
 A program is a tree made from a seed. Everything that its threads see is mixed into what they ask next, so that the
 order of things shows in the requests.
@@ -188,12 +188,15 @@ class Threads:
         self.body(node.bodies[1])
 
     def on_its_own(self, body: tuple[Node, ...]) -> None:
-        with contextlib.suppress(LoomError):  # a daemon is let go at the end of the run, and may ask nothing then
+        with contextlib.suppress(
+            LoomError
+        ):  # a daemon is let go at the end of the run, and may ask nothing then
             self.body(body)
 
     def do_timer(self, node: Node) -> None:
         timers = [
-            threading.Timer((number + 1) / 3000, self.body, (body,)) for number, body in enumerate(node.bodies)
+            threading.Timer((number + 1) / 3000, self.body, (body,))
+            for number, body in enumerate(node.bodies)
         ]
         for timer in timers:
             timer.start()

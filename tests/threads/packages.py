@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 from agentloom import Trace, agent, tool
 from agentloom.adapters import sdks
@@ -86,7 +86,7 @@ def _graph() -> Any:
 
     graph = StateGraph(State)
     for number in range(4):
-        graph.add_node(f"node{number}", node(number))
+        graph.add_node(f"node{number}", cast(Any, node(number)))
         graph.add_edge(START, f"node{number}")
         graph.add_edge(f"node{number}", END)
     return graph.compile()
@@ -125,7 +125,9 @@ def langgraph_tool_node(url: str) -> list[str]:
     graph.add_node("tools", ToolNode([double]))
     graph.add_edge(START, "tools")
     graph.add_edge("tools", END)
-    calls: Any = [{"name": "double", "args": {"number": number}, "id": f"call-{number}"} for number in range(5)]
+    calls: Any = [
+        {"name": "double", "args": {"number": number}, "id": f"call-{number}"} for number in range(5)
+    ]
     messages = graph.compile().invoke({"messages": [AIMessage("", tool_calls=calls)]})["messages"]
     return [str(message.content) for message in messages] + [str(seen)]
 
@@ -173,7 +175,7 @@ def tqdm_over_a_pool(url: str) -> list[int]:
     """Its monitor is a daemon of its own."""
     import io
 
-    import tqdm
+    import tqdm  # type: ignore[import-untyped]
 
     with ThreadPoolExecutor(2) as pool:
         return list(tqdm.tqdm(pool.map(work, range(4)), total=4, file=io.StringIO()))
@@ -184,7 +186,9 @@ NEEDS: dict[str, str] = {
     "langgraph_side_by_side": "langgraph", "langgraph_awaited": "langgraph", "langgraph_tool_node": "langgraph",
     "langchain_batches": "langchain_core", "anyio_workers": "anyio", "tqdm_over_a_pool": "tqdm",
 }  # fmt: skip
-AGENTS: dict[str, Any] = {name: globals()[name] for name, needs in NEEDS.items() if find_spec(needs) is not None}
+AGENTS: dict[str, Any] = {
+    name: globals()[name] for name, needs in NEEDS.items() if find_spec(needs) is not None
+}
 
 
 def _record(folder: Path) -> None:
@@ -207,7 +211,9 @@ def _replay(folder: Path) -> None:
         for number in range(TIMES):
             trace = Trace.open((folder / f"{name}.{number}").read_text(), store)
             report = trace.replay(agent=made, check=False)
-            verdicts.setdefault(name, []).append(report.verdict if report.verdict == "identical" else str(report))
+            verdicts.setdefault(name, []).append(
+                report.verdict if report.verdict == "identical" else str(report)
+            )
     print(json.dumps(verdicts))
 
 

@@ -94,7 +94,7 @@ def test_a_thread_calls_back_into_the_loop_and_waits_for_it() -> None:
     @agent
     async def back() -> list[object]:
         loop = asyncio.get_running_loop()
-        seen: list[object] = []
+        seen: list[int] = []
 
         async def asks(number: int) -> int:
             await agentloom.sleep(0.001)
@@ -104,7 +104,10 @@ def test_a_thread_calls_back_into_the_loop_and_waits_for_it() -> None:
             loop.call_soon_threadsafe(seen.append, number)
             return asyncio.run_coroutine_threadsafe(asks(number), loop).result() + find(number)
 
-        return [*await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(3))), sorted(seen)]
+        return [
+            *await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(3))),
+            sorted(seen),
+        ]
 
     assert recorded(back).output == [1, 3, 5, [0, 1, 2]]
 
@@ -157,11 +160,11 @@ def test_the_run_waits_for_its_threads_and_shuts_executors_down() -> None:
 
 
 def test_a_run_that_is_cancelled_waits_for_its_threads() -> None:
-    under_way = threading.Event()
+    under_way: list[asyncio.Event] = []
 
     @tool(effect="read")
     def slow() -> int:
-        under_way.set()
+        loops[0].call_soon_threadsafe(under_way[0].set)
         time.sleep(0.02)
         return 1
 
@@ -171,10 +174,13 @@ def test_a_run_that_is_cancelled_waits_for_its_threads() -> None:
 
     store = MemoryStore()
 
+    loops: list[asyncio.AbstractEventLoop] = []
+
     async def cancels() -> None:
-        task = asyncio.create_task(waits.arun(store=store))  # type: ignore[arg-type]
-        while not under_way.is_set():
-            await asyncio.sleep(0.001)
+        loops.append(asyncio.get_running_loop())
+        under_way.append(asyncio.Event())
+        task = asyncio.create_task(waits.arun(store=store))
+        await under_way[0].wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

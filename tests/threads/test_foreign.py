@@ -1,4 +1,4 @@
-"""What is not adopted: threads of libraries with loops of their own, threads that serve, loops that are not the run's."""
+"""What is not adopted: threads of libraries with loops of their own, those that serve, loops that are not the run's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from agentloom import agent, tool
-from agentloom.errors import LoomError
 from tests.runtime.fakes import WAIT, in_time, recorded
 
 LIBRARY = '''
@@ -75,7 +74,9 @@ def find(number: int) -> int:
 
 
 def foreign(trace: Any) -> list[Any]:
-    notes = [trace.journal.tree(str(entry["val"])) for entry in trace.journal.entries if entry["kind"] == "note"]
+    notes = [
+        trace.journal.tree(str(entry["val"])) for entry in trace.journal.entries if entry["kind"] == "note"
+    ]
     return [(note["foreign_thread"], note["because"]) for note in notes if "foreign_thread" in note]
 
 
@@ -130,11 +131,13 @@ def test_the_standard_librarys_own_loops_are_foreign() -> None:
         line: queue.Queue[Any] = queue.Queue()
         listener = logging.handlers.QueueListener(line, Keeps(records))
         listener.start()
-        log = logging.Logger("probe")
+        log = logging.getLogger("probe of threads")
+        log.propagate = False
         log.addHandler(logging.handlers.QueueHandler(line))
         log.warning("one")
         find(1)
         listener.stop()
+        log.handlers.clear()
         return records
 
     trace: Any = in_time(lambda: recorded(logs))

@@ -38,7 +38,9 @@ def pressing(when: threading.Event, *, released: threading.Event) -> Generator[N
         thread.join(WAIT)
 
 
-def run(made: Callable[[Callable[[], int], list[object]], Any]) -> tuple[Trace, BaseException | None, list[object]]:
+def run(
+    made: Callable[[Callable[[], int], list[object]], Any],
+) -> tuple[Trace, BaseException | None, list[object]]:
     """Run the agent that ``made`` makes from a tool that is under way when Ctrl-C is pressed."""
     started, released, seen = threading.Event(), threading.Event(), list[object]()
 

@@ -1,4 +1,4 @@
-"""Real packages that use threads: recorded here, replayed by a process that has loaded nothing yet, with other hashes."""
+"""Real packages that use threads: recorded here, replayed by another process under another hash seed."""
 
 from __future__ import annotations
 

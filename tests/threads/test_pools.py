@@ -84,10 +84,18 @@ def test_workers_are_named_and_kept_as_ever() -> None:
             return threading.current_thread().name, local.count
 
         with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1, "mine") as second:
-            return [first.submit(work, 1).result(), first.submit(work, 1).result(), second.submit(work, 1).result()]
+            return [
+                first.submit(work, 1).result(),
+                first.submit(work, 1).result(),
+                second.submit(work, 1).result(),
+            ]
 
     for _ in range(2):
-        assert recorded(names).output == [("ThreadPoolExecutor-0_0", 1), ("ThreadPoolExecutor-0_0", 2), ("mine_0", 1)]
+        assert recorded(names).output == [
+            ("ThreadPoolExecutor-0_0", 1),
+            ("ThreadPoolExecutor-0_0", 2),
+            ("mine_0", 1),
+        ]
 
 
 def test_a_pool_from_before_the_run_is_used_by_many_and_by_nobody_afterwards() -> None:
@@ -136,7 +144,11 @@ def test_waiting_for_some_and_cancelling_the_rest() -> None:
             futures[3].result()
         with pytest.raises(RuntimeError, match="cannot schedule new futures after shutdown"):
             pool.submit(find, 1)
-        return [sorted(futures.index(future) for future in done), cancelled, [future.cancelled() for future in futures]]
+        return [
+            sorted(futures.index(future) for future in done),
+            cancelled,
+            [future.cancelled() for future in futures],
+        ]
 
     assert recorded(waits).output == [[0], [2, 3], [False, False, True, True]]
 
@@ -192,7 +204,9 @@ def test_done_callbacks_run_in_their_turn() -> None:
         seen: list[object] = []
         with ThreadPoolExecutor(2) as pool:
             for number in (2, 1, 0):
-                pool.submit(find, number).add_done_callback(lambda future: seen.append((future.result(), find(9))))
+                pool.submit(find, number).add_done_callback(
+                    lambda future: seen.append((future.result(), find(9)))
+                )
         return seen
 
     trace = recorded(calls_back)

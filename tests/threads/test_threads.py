@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,7 +124,9 @@ def test_misuse_is_said_as_ever() -> None:
 
 def test_an_exception_of_a_thread_goes_to_the_excepthook_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[Any] = []
-    monkeypatch.setattr(threading, "excepthook", lambda args: said.append((args.exc_type, args.thread.name, here())))
+    monkeypatch.setattr(
+        threading, "excepthook", lambda args: said.append((args.exc_type, args.thread.name, here()))
+    )
 
     @agent
     def raises() -> list[str]:
@@ -331,7 +334,7 @@ def test_a_divergence_in_a_thread_is_one_of_the_run() -> None:
 def test_effects_of_a_thread_are_refused_as_the_agents() -> None:
     @agent
     def opens() -> None:
-        joined(lambda: open("notes.txt"))
+        joined(lambda: Path("notes.txt").read_text())
 
     store = MemoryStore()
     with pytest.raises(Exception, match=r"test_threads.py:\d+ in <lambda> reads notes.txt"):

@@ -17,7 +17,12 @@ from agentloom.runtime.loop import Deadlock
 from agentloom.store import MemoryStore
 from tests.runtime.fakes import WAIT, fails, in_time, recorded
 
-LOCK, AGAIN, CONDITION, QUEUE = threading.Lock(), threading.RLock(), threading.Condition(), queue.Queue[int](1)
+LOCK, AGAIN, CONDITION, QUEUE = (
+    threading.Lock(),
+    threading.RLock(),
+    threading.Condition(),
+    queue.Queue[int](1),
+)
 
 
 @tool(effect="read")
@@ -156,7 +161,12 @@ def test_wrong_arguments_are_refused_as_ever() -> None:
         return said
 
     outside: list[str] = []
-    for wrong in (lambda: LOCK.acquire(False, 1.0), lambda: LOCK.acquire(timeout=-2), LOCK.release, AGAIN.release):
+    for wrong in (
+        lambda: LOCK.acquire(False, 1.0),
+        lambda: LOCK.acquire(timeout=-2),
+        LOCK.release,
+        AGAIN.release,
+    ):
         with pytest.raises((ValueError, RuntimeError)) as caught:
             wrong()
         outside.append(type(caught.value).__name__)
@@ -167,7 +177,9 @@ def test_wrong_arguments_are_refused_as_ever() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_two_threads_that_wait_for_each_other_are_a_deadlock_that_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_threads_that_wait_for_each_other_are_a_deadlock_that_says_where(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(baton_module, "PATIENCE", 0.05)
 
     @agent

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from agentloom.errors import ControlFlow, NotSupported, Stopped
 from agentloom.format.words import kind_of
@@ -332,8 +332,8 @@ class Baton:
         if strand in self._ready and isinstance(owner, Strand) and not self._said_stalled:
             self._said_stalled = True
             _log.warning(
-                "%s in %s holds up the threads of its run: one of them runs at a time, and they change over at host calls,"
-                " locks, queues and joins only",
+                "%s in %s holds up the threads of its run: one of them runs at a time, and they change over at host"
+                " calls, locks, queues and joins only",
                 owner.name,
                 self._place(owner),
             )
@@ -546,8 +546,8 @@ class Baton:
     # -- event loops -----------------------------------------------------------------------------------------------
 
     def lend(self) -> bool:
-        """The loop has come to rest: strands that are ready go on until none is, or the loop has something to do. Called
-        by the driver, in the loop's thread; whether there were any."""
+        """The loop has come to rest: strands that are ready go on until none is, or the loop has something to do.
+        Called by the driver, in the loop's thread; whether there were any."""
         if not self._ready:
             self._look_again()
         if not self._ready:
@@ -660,6 +660,6 @@ def parallel(*branches: Callable[[], Any]) -> list[Any]:
     finally:
         strand.group = before
     errors = [one.error for one in made if one.error is not None]
-    for error in sorted(errors, key=lambda error: isinstance(error, Exception)):
-        raise cast(BaseException, error)
+    for failure in sorted(errors, key=lambda one: isinstance(one, Exception)):
+        raise failure
     return [one.value for one in made]

@@ -233,7 +233,11 @@ class AsyncDriver:
         """Be told of arrivals; of those in threads of the run by the baton."""
         if self.session.baton is None:
             self.session.source.on_arrival = wake.set
-        self._waker = partial(outer.call_soon_threadsafe, wake.set)
+
+        def waker() -> None:
+            outer.call_soon_threadsafe(wake.set)
+
+        self._waker = waker
 
     def wake_up(self) -> None:
         """Something happened in another thread: the loop is to look what."""

@@ -153,8 +153,10 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         self.drive: Callable[[InnerLoop, Callable[[], bool]], None] | None = None
         #: Takes ``(callback, args, context)`` that another thread handed to ``call_soon_threadsafe``.
         self.inject: Callable[[Callable[..., object], tuple[Any, ...], Context], asyncio.Handle] | None = None
-        #: Takes ``(executor, func, args)``; the future of ``func`` in a thread of the run, or None: it is answered inline.
-        self.in_thread: Callable[[Any, Callable[..., Any], tuple[Any, ...]], asyncio.Future[Any] | None] | None
+        #: Takes ``(executor, func, args)``; the future of ``func`` in a thread of the run, or None: it is to be inline.
+        self.in_thread: (
+            Callable[[Any, Callable[..., Any], tuple[Any, ...]], asyncio.Future[Any] | None] | None
+        )
         self.in_thread = None
         self._clock_resolution = 1e-9
         self._owner = threading.get_ident()
@@ -420,14 +422,12 @@ class InnerLoop(RefusedIO, BaseEventLoop):
 
     # -- executors: in threads of the run, or inline
 
-    def run_in_executor(  # type: ignore[override]
-        self, executor: Any, func: Callable[[*_Ts], _T], *args: *_Ts
-    ) -> asyncio.Future[_T]:
+    def run_in_executor(self, executor: Any, func: Callable[[*_Ts], _T], *args: *_Ts) -> asyncio.Future[_T]:
         """Call ``func`` in a thread of the run where ``in_thread`` says so; else at once, here, and the future is done
         one round later.
 
-        Inline ``executor`` is not used. ``func`` runs in a copy of the context and sees no running loop, as in a thread.
-        What it raises goes into the future.
+        Inline ``executor`` is not used. ``func`` runs in a copy of the context and sees no running loop, as in a
+        thread. What it raises goes into the future.
         """
         self._check_closed()
         if self._debug:
@@ -494,7 +494,9 @@ class InnerLoop(RefusedIO, BaseEventLoop):
     def close(self) -> None:
         """Close the loop: nothing that was scheduled runs any more."""
         super().close()
-        self.drive = self.in_thread = self.inject = None  # they hold the driver, which holds this loop: a cycle
+        self.drive = self.in_thread = self.inject = (
+            None  # they hold the driver, which holds this loop: a cycle
+        )
         self._timers.clear()
         self._stale = 0
 

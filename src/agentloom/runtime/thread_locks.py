@@ -36,12 +36,12 @@ _R_SAVE, _R_RESTORE = _RLOCK.__dict__["_release_save"], _RLOCK.__dict__["_acquir
 _Q_GET, _Q_PUT = _QUEUE.__dict__["get"], _QUEUE.__dict__["put"]
 
 _GRACE = 0.2
-"""Seconds for which a lock is waited for in place that no strand is known to hold: a thread outside of the run holds it,
-for a moment, and when it lets go must move nothing in the run."""
+"""Seconds for which a lock is waited for in place that no strand is known to hold: a thread outside of the run holds
+it, for a moment, and when it lets go must move nothing in the run."""
 
 _held: set[int] = set()
-"""Identities of locks that strands have taken. One that was freed while it was held may stay: then its number stands for
-a lock that some strand is only thought to hold."""
+"""Identities of locks that strands have taken. One that was freed while it was held may stay: then its number stands
+for a lock that some strand is only thought to hold."""
 
 
 # -- waiting -----------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def _enter(self: Any) -> bool:
     return _acquired(self, REAL_ACQUIRE, True, -1)
 
 
-def _exit(self: Any, *exc: object) -> None:
+def _exit(self: Any, *_: object) -> None:
     REAL_RELEASE(self)
     _released(self)
 
@@ -155,7 +155,7 @@ def _enter_again(self: Any) -> bool:
     return _acquired(self, _R_ACQUIRE, True, -1)
 
 
-def _exit_again(self: Any, *exc: object) -> None:
+def _exit_again(self: Any, *_: object) -> None:
     _R_RELEASE(self)
     if not _R_OWNED(self):
         _released(self)

@@ -7,6 +7,7 @@ own for each pool that it hands work to, as many as the pool may have.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures._base as base
 import concurrent.futures.thread as module
 import functools
 import threading
@@ -31,8 +32,9 @@ WORKERS = 32
 """Workers of a pool made in a run that does not say how many: not a matter of how many processors there are."""
 
 _real_submit, _real_shutdown = ThreadPoolExecutor.submit, ThreadPoolExecutor.shutdown
-_real_init, _real_future = ThreadPoolExecutor.__init__, Future.__init__
+_real_init = ThreadPoolExecutor.__init__
 _new_future: Callable[..., Any] = cast("Callable[..., Any]", Future)
+_real_future: Callable[[Any], None] = cast(Any, Future).__init__
 
 
 class _Item(NamedTuple):
@@ -98,7 +100,7 @@ class RunPool:
         name = f"{pool._thread_name_prefix or pool}_{len(self._workers)}"
         strand = Strand(self._baton, name)
         context = context_for(scope)
-        life = partial(self._baton.life, strand, partial(context.run, self._work, strand))
+        life = partial(self._baton.life, strand, lambda: context.run(self._work, strand))
         thread = threading.Thread(target=life, name=name, daemon=True)
         cast(Any, thread).agentloom_strand = strand
         self._workers.append(strand)
@@ -116,7 +118,7 @@ class RunPool:
             try:
                 pool._initializer(*pool._initargs)
             except BaseException:  # noqa: BLE001 - as in any pool: it is broken then
-                module._base.LOGGER.critical("Exception in initializer:", exc_info=True)
+                base.LOGGER.critical("Exception in initializer:", exc_info=True)
                 self._break()
                 return
         while not strand.free:
@@ -217,7 +219,7 @@ def _hash(self: Any) -> int:
 def install_pools() -> None:
     """Put the stand-ins in place. Done once in a process."""
     pool, future = cast(Any, ThreadPoolExecutor), cast(Any, Future)
-    pool.submit = functools.wraps(_real_submit)(_submit)
+    pool.submit = functools.wraps(cast(Any, _real_submit))(_submit)
     pool.shutdown = functools.wraps(_real_shutdown)(_shutdown)
     pool.__init__ = functools.wraps(_real_init)(_init)
     pool._counter = staticmethod(numbered("pools", pool._counter, 0))
@@ -252,7 +254,10 @@ def _is_helper(func: Any, args: tuple[Any, ...]) -> bool:
         inner = func.func
         if not func.args:
             func = inner
-        elif getattr(inner, "__name__", "") == "run" and type(getattr(inner, "__self__", None)).__name__ == "Context":
+        elif (
+            getattr(inner, "__name__", "") == "run"
+            and type(getattr(inner, "__self__", None)).__name__ == "Context"
+        ):
             func = func.args[0]
         else:
             return False

@@ -6,7 +6,6 @@ people. What is not adopted stays an ordinary thread, outside of the run, and is
 
 from __future__ import annotations
 
-
 import contextvars
 import functools
 import os
@@ -81,7 +80,11 @@ def _codes(work: object, depth: int = 0) -> list[CodeType]:
     code = getattr(work, "__code__", None)
     if isinstance(code, CodeType):
         inner = getattr(work, "__wrapped__", None)  # a tool, or what stands in for a function of Python's
-        return _codes(inner, depth + 1) if inner is not None and code.co_filename.startswith(_PACKAGE) else [code]
+        return (
+            _codes(inner, depth + 1)
+            if inner is not None and code.co_filename.startswith(_PACKAGE)
+            else [code]
+        )
     call = getattr(type(work), "__call__", None)  # noqa: B004
     code = getattr(call, "__code__", None)
     return [code] if isinstance(code, CodeType) and not isinstance(work, type) else []
@@ -108,7 +111,9 @@ def whose(session: Session, works: list[object], given: list[object], *, daemon:
         return "loop"
     places = session.engine.places
     handed = [code for part in given for code in _codes(part)]
-    if any(places.name(code) is not None or code.co_filename.startswith(_PACKAGE) for code in (*codes, *handed)):
+    if any(
+        places.name(code) is not None or code.co_filename.startswith(_PACKAGE) for code in (*codes, *handed)
+    ):
         return "run"
     plain = [code for code in codes if _is_stdlib(code.co_filename)]
     return "library" if daemon or (codes and len(plain) == len(codes)) else "run"
@@ -169,7 +174,7 @@ def _start(self: threading.Thread) -> None:
     def body() -> None:
         if shadowed is None:
             del self.__dict__["run"]
-        baton.life(strand, partial(context.run, _whole, self, run))
+        baton.life(strand, lambda: context.run(_whole, self, run))
 
     cast(Any, self).run = body
     try:
