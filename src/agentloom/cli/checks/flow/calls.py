@@ -70,12 +70,12 @@ class Calls(Methods, Direct, Sinks):
         return self.evaluate(node)
 
     def _result(self, node: ast.Call, full: str, receiver: Value, given: Given) -> Value:
-        built = self._built_in(node, full, given)
-        if built is not None:
-            return built
         marked = self._origin(node, full)
         if marked is not None:
             return marked
+        built = self._built_in(node, full, given)
+        if built is not None:
+            return built
         function = self.callee(node, full, receiver)
         if function is not None:
             return self._own(node, function, receiver, given)

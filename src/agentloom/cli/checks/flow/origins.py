@@ -110,10 +110,8 @@ WRITES: dict[str, str] = {
         "starts a process",
     ),
     **dict.fromkeys(
-        """socket.socket socket.create_connection urllib.request.urlopen urllib.request.urlretrieve requests.get
-        requests.post requests.put requests.patch requests.delete requests.head requests.request requests.Session
-        aiohttp.ClientSession aiohttp.request smtplib.SMTP smtplib.SMTP_SSL ftplib.FTP http.client.HTTPConnection
-        http.client.HTTPSConnection asyncio.open_connection socket.getaddrinfo""".split(),
+        """socket.socket socket.create_connection socket.getaddrinfo smtplib.SMTP smtplib.SMTP_SSL ftplib.FTP
+        http.client.HTTPConnection http.client.HTTPSConnection asyncio.open_connection""".split(),
         "reaches the network",
     ),
     **dict.fromkeys(
