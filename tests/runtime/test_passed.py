@@ -6,11 +6,14 @@ import ast
 import logging
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import fakeredis
 import pytest
+import redis
 
-from agentloom import agent
+from agentloom import agent, record
 from agentloom.runtime.passed import counts, left_out, passes
 from agentloom.runtime.scope import run_outside
 from agentloom.store import MemoryStore
@@ -87,3 +90,20 @@ print(counts())
         "httpx.Client": 2, "urllib3": 1, "urllib.request": 1, "aiohttp.ClientSession": 1, "httpx2.AsyncClient": 1
     }  # fmt: skip
     assert done.stderr.count("belongs to no run") == 5
+
+
+def test_a_client_without_an_adapter_is_named_at_the_end_of_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    def cache(port: int) -> int:
+        with redis.Redis(host="127.0.0.1", port=port, socket_connect_timeout=5) as client:
+            return int(client.incr("n"))
+
+    server = fakeredis.TcpFakeServer(("127.0.0.1", 0), server_type="redis")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    with record("cache", store=MemoryStore()) as run:
+        assert cache(server.server_address[1]) == 1
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    assert any("(redis)" in effect["what"] for effect in run.trace.unrecorded), run.trace.unrecorded
+    assert "(redis)" in caplog.text

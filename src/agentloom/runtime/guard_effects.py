@@ -18,6 +18,7 @@ from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.effects import NOBODY, READS, RUNS_ONLY, Effect, Effects, Kind
 from agentloom.runtime.finding import attributed, in_import
 from agentloom.runtime.guard_allow import ALLOWS, reason_for
+from agentloom.runtime.passed import client_of
 from agentloom.runtime.scope import current
 from agentloom.runtime.strands import let_others
 from agentloom.runtime.strays import stray
@@ -73,6 +74,8 @@ def of_session(
     effect, direct = attributed(found, frame, session.engine.places, everything=everything)
     if effect is None:
         return
+    if kind == "network" and (client := client_of(frame)):
+        effect = Effect(kind, f"{effect.what} ({client})", effect.where)
     reason = reason_for(kind) if effect.where != NOBODY and policy != "off" else None
     if reason is not None:
         _allowed(session, effects, effect, reason, direct=direct)

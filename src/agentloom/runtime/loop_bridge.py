@@ -8,7 +8,6 @@ and the inner loop refuses such connections by name.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from agentloom.runtime.effects import Effect
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.loop_io import LoopNotSupported
-from agentloom.runtime.places import is_library
+from agentloom.runtime.passed import client_of
 from agentloom.runtime.scope import outside, run_outside
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Bridge"]
 
 T = TypeVar("T")
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_SITE = os.sep + "site-packages" + os.sep
 
 
 class Bridge:
@@ -109,7 +106,7 @@ class Bridge:
         """Have it noted, with the client's name; on replay that is where the run stops."""
         session = self._driver.session
         frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-        client = _client(frame)
+        client = client_of(frame)
         if session.effects is not None:
             place = session.engine.places.caller()
             session.effects.attempt(Effect("network", f"{what}{f' ({client})' if client else ''}", place))
@@ -274,16 +271,3 @@ class _Transport(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._do("set_write_buffer_limits", high, low)
-
-
-def _client(frame: FrameType | None) -> str:
-    """The package that opens a connection: the innermost one that is neither asyncio nor this package; empty where the
-    program does it itself."""
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not is_library(name):
-            return ""
-        if _SITE in name and not name.startswith(_PACKAGE):
-            return name.partition(_SITE)[2].split(os.sep)[0].removesuffix(".py")
-        frame = frame.f_back
-    return ""

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import contextvars
 import logging
+import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import FrameType
 
+from agentloom.runtime.places import is_library
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
 
-__all__ = ["counts", "left_out", "passes"]
+__all__ = ["client_of", "counts", "left_out", "passes"]
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_SITES = tuple(os.sep + site + os.sep for site in ("site-packages", "dist-packages"))
 _MOST = 100  # clients that are told apart
 _left_out: contextvars.ContextVar[bool] = contextvars.ContextVar("agentloom.left_out", default=False)
 _counts: dict[str, int] = {}
@@ -49,6 +54,20 @@ def counts() -> dict[str, int]:
     """How many calls of each client belonged to no run so far in this process."""
     with _lock:
         return dict(_counts)
+
+
+def client_of(frame: FrameType | None) -> str:
+    """The package that acts in ``frame``: the innermost one that is not Python's own nor this one; empty where the
+    program does it itself."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not is_library(name):
+            return ""
+        for site in _SITES:
+            if site in name and not name.startswith(_PACKAGE):
+                return name.partition(site)[2].split(os.sep)[0].removesuffix(".py")
+        frame = frame.f_back
+    return ""
 
 
 @contextmanager
