@@ -33,7 +33,7 @@ def test_redirects_files_and_handlers_of_ones_own() -> None:
     moved = Raw(b"", 302, {"location": "/here", "content-type": "text/plain"})
     with FakeProvider([moved, "arrived", "uploaded"], others=True) as fake:
         url = fake.url
-        trace = agent(opens, guard="virtual").run(url, store=MemoryStore())
+        trace = agent(opens).run(url, store=MemoryStore(), guard="virtual")
     assert trace.output[0][0] == "here"
     assert trace.output[1][0] == 200
     assert [call.kind for call in trace.calls] == ["http"] * 3

@@ -1,15 +1,15 @@
 """Answers of the standard library's HTTP client, taken apart while they come and put together again from a trace.
 
 What is recorded of a body that breaks off is where it did (``cut``: bytes that were still due, None in the middle of a
-chunked body), so that the client's own code finds the same fault in the same place.
+chunked body), so that the client's own code finds the same fault in the same place. A body that stays compressed says
+so (``encoded``): the client's own code unfolds it.
 """
 
 from __future__ import annotations
 
 import http.client
 import io
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from agentloom.adapters.exchanges import (
@@ -21,7 +21,14 @@ from agentloom.adapters.exchanges import (
     piece_of,
     whole_of,
 )
-from agentloom.adapters.http_wire import EventReader, head_fields, head_pairs, head_reason, value_bytes
+from agentloom.adapters.http_wire import (
+    EventReader,
+    head_fields,
+    head_pairs,
+    head_reason,
+    plain_body,
+    value_bytes,
+)
 
 __all__ = ["answer_of", "clean", "head_of", "pieces_of", "values_of", "whole_value"]
 
@@ -35,25 +42,31 @@ def head_of(answer: http.client.HTTPResponse) -> dict[str, Any]:
     return head_fields(answer.status, pairs, version, answer.reason)
 
 
-def whole_value(answer: http.client.HTTPResponse, found: Classified, *, decode: bool) -> dict[str, Any]:
+def whole_value(answer: http.client.HTTPResponse, found: Classified) -> dict[str, Any]:
     """The whole answer as it is recorded; an error in its body (``broken``) comes with what was read before."""
     parts: list[bytes] = []
     end: dict[str, Any] = {}
     try:
-        parts.extend(_read(answer, end, decode=decode))
+        parts.extend(_read(answer, end))
     except (OSError, http.client.HTTPException) as error:
         end = {"broken": clean(error)}
-    return whole_of(head_of(answer), answer.headers.get("content-type"), b"".join(parts), found) | end
+    body = b"".join(parts)
+    kind, encoding = answer.headers.get("content-type"), answer.headers.get("content-encoding")
+    if encoding and body:
+        plain = plain_body(encoding, body)
+        if plain is body:  # another encoding, or a header that lies
+            return head_of(answer) | {"encoded": True, "bytes": body} | end
+        body = plain
+    return whole_of(head_of(answer), kind, body, found) | end
 
 
-def values_of(
-    answer: http.client.HTTPResponse, found: Classified, *, decode: bool
-) -> Iterator[dict[str, Any]]:
-    """The head, then events or pieces of the body."""
-    yield head_of(answer)
+def values_of(answer: http.client.HTTPResponse, found: Classified) -> Iterator[dict[str, Any]]:
+    """The head, then events or pieces of the body; one that is compressed comes as it is."""
+    encoded = bool(answer.headers.get("content-encoding"))
+    yield head_of(answer) | ({"encoded": True} if encoded else {})
     end: dict[str, Any] = {}
-    kind: str | None = answer.headers.get("content-type")
-    body = _read(answer, end, decode=decode)
+    kind: str | None = None if encoded else answer.headers.get("content-type")
+    body = _read(answer, end)
     if (kind or "").lower().startswith("text/event-stream"):
         reader = EventReader()
         try:
@@ -75,9 +88,8 @@ def values_of(
         yield end
 
 
-def _read(answer: http.client.HTTPResponse, end: dict[str, Any], *, decode: bool) -> Iterator[bytes]:
-    """The body as it comes, decoded (gzip, deflate) if asked for. ``end`` is filled when it breaks off."""
-    plain = _decoder(answer.headers.get("content-encoding")) if decode else None
+def _read(answer: http.client.HTTPResponse, end: dict[str, Any]) -> Iterator[bytes]:
+    """The body as it comes. ``end`` is filled when it breaks off."""
     due = answer.length
     while True:
         try:
@@ -88,27 +100,9 @@ def _read(answer: http.client.HTTPResponse, end: dict[str, Any], *, decode: bool
         if not data:
             break
         due = None if due is None else due - len(data)
-        data = data if plain is None else plain(data)
-        if data:
-            yield data
+        yield data
     if due:
         end["cut"] = due
-
-
-def _decoder(encoding: str | None) -> Callable[[bytes], bytes] | None:
-    if (encoding or "").strip().lower() not in ("gzip", "x-gzip", "deflate"):
-        return None
-    unfolding = zlib.decompressobj(zlib.MAX_WBITS | 32)
-
-    def plain(data: bytes) -> bytes:
-        nonlocal unfolding
-        try:
-            return unfolding.decompress(data)
-        except zlib.error:  # deflate as some send it, without a header
-            unfolding = zlib.decompressobj(-zlib.MAX_WBITS)
-            return unfolding.decompress(data)
-
-    return plain
 
 
 def clean(error: BaseException) -> BaseException:

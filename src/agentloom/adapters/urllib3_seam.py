@@ -43,6 +43,13 @@ def install(module: ModuleType) -> None:
                     hint="install a release of urllib3 that agentloom's tests name",
                 )
     original = pools.HTTPConnectionPool._make_request
+    if (
+        "response_conn" not in inspect.signature(original).parameters
+    ):  # before 2.0 it gave what is below a response
+        raise NotSupported(
+            f"requests of urllib3 {urllib3.__version__} cannot be recorded: _make_request is another one",
+            hint="install a release of urllib3 that agentloom's tests name",
+        )
 
     @functools.wraps(original)
     def _make_request(self: Any, conn: Any, method: str, url: str, **options: Any) -> Any:
@@ -156,7 +163,7 @@ class _Sending:
     def _whole(self, found: Classified) -> dict[str, Any]:
         with doing(Work("http")), cleaned(self._urllib3, self._pool, self._conn):
             answer = self._real()
-            value = whole_value(answer._original_response, found, decode=True)
+            value = whole_value(answer._original_response, found)
             answer.close()
             return value
 
@@ -164,7 +171,7 @@ class _Sending:
         with cleaned(self._urllib3, self._pool, self._conn):
             answer = self._real()
             try:
-                yield from values_of(answer._original_response, found, decode=True)
+                yield from values_of(answer._original_response, found)
             finally:
                 answer.close()
 
@@ -205,7 +212,8 @@ class _Sending:
         cls = self._urllib3.HTTPResponse
         takes = _parameters(cls)
         made = cls(**{name: value for name, value in given.items() if name in takes})
-        made._decoder = _Plain()  # the headers may tell of a compression that is gone
+        if not head.get("encoded"):
+            made._decoder = _Plain()  # the headers may tell of a compression that is gone
         if options.get("preload_content", True):
             made._body = made.read(decode_content=given["decode_content"])
         return made

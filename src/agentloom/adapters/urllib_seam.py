@@ -76,7 +76,7 @@ def _values(perform: Any, found: Classified) -> Iterator[object]:
         made = clean(error)
         raise made  # noqa: B904 - its causes are its own
     try:
-        yield from _marked(values_of(answer, found, decode=False))
+        yield from _marked(values_of(answer, found))
     except (OSError, http.client.HTTPException) as error:
         made = clean(error)
         raise made  # noqa: B904 - its causes are its own

@@ -1,0 +1,137 @@
+"""Compressed bodies, also such as are not what their header says, through every HTTP library: the same each time."""
+
+from __future__ import annotations
+
+import gzip
+import urllib.request
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import brotli
+import httpx
+import httpx2
+import pytest
+import requests
+import urllib3
+
+from agentloom.adapters import sdks
+from agentloom.testing import Raw
+from agentloom.testing.sdk_contract import Case, prove
+from agentloom.testing.sdk_seen import headers_seen, seen
+
+JSON = b'{"a": [1,2]}'
+
+
+def coded(body: bytes, encoding: str, kind: str = "application/json") -> Raw:
+    return Raw(body, 200, {"content-type": kind, "content-encoding": encoding})
+
+
+SCRIPT = [
+    coded(gzip.compress(JSON), "gzip"),
+    coded(brotli.compress(JSON), "br"),
+    coded(JSON, "gzip"),  # a header that lies
+    coded(gzip.compress(JSON) + gzip.compress(b" "), "gzip"),
+    coded(zlib.compress(JSON)[2:-4], "deflate"),  # without its header
+    coded(gzip.compress(gzip.compress(JSON)), "gzip, gzip"),
+    coded(gzip.compress(JSON)[:-6], "gzip"),
+    coded(b"", "gzip"),
+    coded(gzip.compress(b'data: {"x":1}\n\n' * 3), "gzip", "text/event-stream"),
+    coded(JSON, "nonsense"),
+]
+
+
+def problem(error: Exception) -> list[str]:
+    return [f"{type(error).__module__}.{type(error).__qualname__}", str(error)[:80]]
+
+
+def each(ask: Callable[[], Any]) -> list[Any]:
+    found: list[Any] = []
+    for _ in SCRIPT:
+        try:
+            found.append(ask())
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is compared
+            found.append(problem(error))
+    return found
+
+
+def by_requests(url: str) -> Any:
+    def ask() -> Any:
+        answer = requests.get(url, timeout=5)
+        return [headers_seen(answer.headers.items()), seen(answer.content)]
+
+    return each(ask)
+
+
+def by_requests_streamed(url: str) -> Any:
+    def ask() -> Any:
+        with requests.get(url, stream=True, timeout=5) as answer:
+            return [headers_seen(answer.headers.items()), seen(b"".join(answer.iter_content(5)))]
+
+    return each(ask)
+
+
+def by_urllib3(url: str) -> Any:
+    return each(lambda: seen(urllib3.request("GET", url).data))
+
+
+def by_urllib(url: str) -> Any:
+    def ask() -> Any:
+        with urllib.request.urlopen(url) as answer:
+            return [headers_seen(answer.headers.items()), seen(answer.read())]
+
+    return each(ask)
+
+
+def by_httpx(library: Any) -> Callable[[str], Any]:
+    def program(url: str) -> Any:
+        def ask() -> Any:
+            answer = library.get(url)
+            return [headers_seen(answer.headers.multi_items()), seen(answer.content)]
+
+        return each(ask)
+
+    return program
+
+
+def by_httpx_streamed(library: Any) -> Callable[[str], Any]:
+    def program(url: str) -> Any:
+        def ask() -> Any:
+            with library.stream("GET", url) as answer:
+                return seen(b"".join(answer.iter_bytes()))
+
+        return each(ask)
+
+    return program
+
+
+async def by_aiohttp(url: str) -> Any:
+    found: list[Any] = []
+    async with aiohttp.ClientSession() as session:
+        for _ in SCRIPT:
+            try:
+                async with session.get(url) as answer:
+                    found.append([headers_seen(answer.headers.items()), seen(await answer.read())])
+            except aiohttp.ClientError as error:
+                found.append(problem(error))
+    return found
+
+
+PROGRAMS: dict[str, Callable[[str], Any]] = {
+    "requests": by_requests,
+    "requests streamed": by_requests_streamed,
+    "urllib3": by_urllib3,
+    "urllib.request": by_urllib,
+    "httpx": by_httpx(httpx),
+    "httpx streamed": by_httpx_streamed(httpx),
+    "httpx2": by_httpx(httpx2),
+    "httpx2 streamed": by_httpx_streamed(httpx2),
+    "aiohttp": by_aiohttp,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bodies_that_are_compressed_or_say_so(name: str) -> None:
+    sdks.watch()
+    assert prove(Case("raw", PROGRAMS[name], SCRIPT)).problem == ""
