@@ -53,6 +53,12 @@ def test_lines(text: str) -> None:
     assert made([values[0], {"b": 3}]) == text.replace("2}", "3}")
 
 
+def test_what_is_nested_beyond_measure_is_no_json_here() -> None:
+    for depth, there in ((90, True), (102, False), (900, False)):
+        assert (values_in("[" * depth + "]" * depth) is not None) is there
+    assert values_in(json.dumps([[] for _ in range(500)])) is not None
+
+
 @pytest.mark.parametrize(
     "text", ["", "plain", '{"a": 1', '{"a": 1}x', 'one line: {"a": 1}', "[" * 5000 + "]" * 5000]
 )

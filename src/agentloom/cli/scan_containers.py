@@ -7,7 +7,7 @@ import io
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
@@ -124,7 +124,7 @@ def _pieces(source: Any, budget: _Budget, start: bytes = b"") -> Iterator[bytes]
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
+def _readable(name: str) -> Generator[None]:
     """What libraries raise for damaged data becomes one ``OSError``."""
     try:
         yield

@@ -44,6 +44,7 @@ class Redactor:
         self.rules = rules
         self._added_rules = [rules]
         self._replays = given is not None
+        self._just_joined: list[Tree] | None = None
         self.clear: set[str] = set()
         """Names of calls in which there is no secret."""
         self._environment = environment_values()
@@ -220,13 +221,19 @@ class Redactor:
     def tree(self, tree: Tree) -> Tree:
         """A payload with placeholders for its secrets; the very same where there are none. What holds none is
         shared."""
-        tree = flowing(self, tree)
+        if tree is not self._just_joined:
+            tree = flowing(self, tree)
+        self._just_joined = None
         text = text_of(tree)
         if self._finder.suspects(text):
             return cast(Tree, self._trees.tree(tree, None))
         if self._finder.suspects(text, pieces=(SPELT,)):
             return self._trees.spelt(tree)
         return tree
+
+    def was_joined(self, values: list[Tree]) -> None:
+        """These are chunks whose texts were looked at as one: that need not be done again when they are written."""
+        self._just_joined = values
 
     def _joined(self, values: list[Tree]) -> list[Tree]:
         if len(values) == 1:

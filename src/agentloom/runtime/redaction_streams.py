@@ -49,6 +49,7 @@ class _Redactor(Protocol):
     def rest_span(self, data: bytes, start: int, end: int) -> list[Span]: ...
     def kept(self, begun: bytes) -> None: ...
     def led(self, secret: bytes, lead: bytes) -> None: ...
+    def was_joined(self, values: list[Tree]) -> None: ...
 
 
 @dataclass(slots=True)
@@ -67,12 +68,15 @@ class Joined:
     """The texts of one stream."""
 
     def __init__(self, redactor: _Redactor) -> None:
+        self._redactor = redactor
         self._ways = (_Texts(redactor, in_order=False), _Texts(redactor, in_order=True))
 
     def redacted(self, values: list[Tree], *, final: bool) -> list[Tree]:
         """The chunks as they are written; the very same where nothing in them is secret. ``final``: no more
         will come."""
-        return _changed(values, [way.spans(values, final=final) for way in self._ways])
+        made = _changed(values, [way.spans(values, final=final) for way in self._ways])
+        self._redactor.was_joined(made)
+        return made
 
 
 def flowing(redactor: _Redactor, tree: Tree) -> Tree:

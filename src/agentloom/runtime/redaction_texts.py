@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from agentloom.format.guards import is_container, is_list, is_map
+
 __all__ = ["values_in"]
 
 _LAYOUTS: tuple[dict[str, Any], ...] = (
@@ -22,6 +24,7 @@ _LAYOUTS: tuple[dict[str, Any], ...] = (
     {"ensure_ascii": False, "indent": 4},
 )
 _LINE = re.compile(r"^((?:data:)?[ \t]*)([{\[].*[}\]])([ \t\r]*)$", re.MULTILINE)
+_DEEPEST = 100  # levels
 _MOST = 16 << 20  # characters that are taken apart
 
 
@@ -54,10 +57,27 @@ def _lines(text: str, lines: list[tuple[re.Match[str], Any]], new: list[Any]) ->
 
 
 def _loaded(text: str) -> Any:
+    """The value; None for what is no JSON, and for what is nested beyond all measure."""
     try:
-        return orjson.loads(text)
+        value: Any = orjson.loads(text)
     except (ValueError, RecursionError):
         return None
+    return None if text.count("[") + text.count("{") > _DEEPEST and _deeper(value, _DEEPEST) else value
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    here: list[Any] = [value]
+    for _ in range(levels):
+        below: list[Any] = []
+        for item in here:
+            if is_map(item):
+                below += item.values()
+            elif is_list(item):
+                below += item
+        if not below:
+            return False
+        here = below
+    return any(map(is_container, here))
 
 
 def _dumped(value: Any, before: Any, text: str) -> str:
