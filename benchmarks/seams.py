@@ -1,8 +1,8 @@
 """What a call costs through each seam: processor time recording and replaying, against the same calls bare.
 
-``python -m benchmarks.seams [NAME ...] [--calls N] [--rounds N]``; exit code 1 when a ratio is over its bound, recording
-1.5 or replaying 1.2 (docs/sdks/index.md). The server is a process of its own, so its time is not counted. The three
-take turns in each round, and a ratio is that of the least times: what else runs only ever adds to a time.
+``python -m benchmarks.seams [NAME ...] [--calls N] [--rounds N]``; exit code 1 when a ratio is over its bound, 1.5
+recording or 1.2 replaying (docs/sdks/index.md). The server is a process of its own, so its time is not counted.
+The three take turns in each round, and a ratio is that of the least times: what else runs only adds to a time.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import aiohttp
-import brotli
+import brotli  # type: ignore[import-untyped]
 import httpx
 import httpx2
 import pytest
