@@ -230,6 +230,13 @@ async def test_named_methods_errors_and_classes(store: MemoryStore) -> None:
         wrap(Bot(), methods=("run", "nothing"))
 
 
+@in_loop
+async def test_wrapping_again_takes_the_new_options(store: MemoryStore) -> None:
+    made = wrap(wrap(Bot(3), store=MemoryStore(), name="first"), store=store, name="second")
+    assert await made.run(1) == 8
+    assert [row.agent for row in store.runs()] == ["second"]
+
+
 def test_a_method_whose_end_cannot_be_seen_says_so(store: MemoryStore) -> None:
     made = wrap(Bot(), store=store)
     with pytest.warns(UserWarning, match=r"bot\.run_streamed\(\) is not recorded"):

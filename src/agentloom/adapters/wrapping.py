@@ -77,6 +77,8 @@ def wrap(
     method, and for a method whose end cannot be seen.
     """
     stand_by()
+    if issubclass(_type(target), _Proxy):
+        target = cast(T, _target(target))  # the options given now hold, not both
     chosen = METHODS if methods is None else frozenset(methods)
     there = sorted(
         one for one in chosen if callable(inspect.getattr_static(target, one, None) and getattr(target, one))

@@ -29,6 +29,7 @@ from agentloom.replay.stock import ReplayInPlace
 from agentloom.replay.summaries import recorded_ref
 from agentloom.runtime.agents import AgentFunction, execute_blocking
 from agentloom.runtime.caches import warm_caches
+from agentloom.runtime.collecting import watch_collector
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.guard_start import guard_for_replay
 from agentloom.runtime.guard_wraps import guard_process
@@ -92,6 +93,7 @@ def watch_over(session: Session, refusing: Refusing) -> None:
 def session_for(recording: Recording, source: ReplaySource, root: str) -> Session:
     """A session that replays ``recording``; ``root`` is the folder that places in the code are relative to."""
     stand_by()
+    watch_collector()
     nonce = recording.nonce if recording.nonce is not None else _NO_NONCE
     redactor = Redactor(rules_of_record(recording.payload("policy")), recording.secrets())
     engine = Engine(NoLedger(), source, nonce=nonce, types=TYPES, places=Places(root), redactor=redactor)

@@ -15,6 +15,7 @@ from agentloom.format import runids
 from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
 from agentloom.runtime.caches import warm_caches
+from agentloom.runtime.collecting import watch_collector
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.guard import Guard, chosen_policy
 from agentloom.runtime.guard_effects import tell_unrecorded, watch_run
@@ -103,6 +104,7 @@ def begin(
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
     _check(options)
     stand_by()
+    watch_collector()
     policy = chosen_policy(options.guard, agent.guard)
     identity = dict(code) if code is not None else code_identity(agent)
     for sentence in warm_caches(cast("dict[str, Tree]", identity["modules"])):

@@ -1,0 +1,98 @@
+"""Tasks that are born in finalisers never enter a run."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentloom import agent, record
+from agentloom.runtime.scope import current
+from agentloom.store import MemoryStore
+from tests.api.recorded_programs import in_loop, look
+
+seen: list[Any] = []
+
+
+class Client:
+    """As SDKs' clients: it closes itself in a task, whenever it is collected."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        seen.append(current())
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        closing.add(loop.create_task(closes()))
+
+
+closing: set[asyncio.Task[None]] = set()
+
+
+async def closes() -> None:
+    seen.append(await look(99))  # as a function: it belongs to no run
+
+
+async def program(steps: int) -> list[int]:
+    out: list[int] = []
+    for step in range(steps):
+        Client()
+        out += await asyncio.gather(look(step), look(step + 1))
+        gc.collect()
+    return out
+
+
+@pytest.fixture(autouse=True)
+def nothing_before() -> Iterator[None]:
+    gc.collect()
+    seen.clear()
+    yield
+    gc.collect()
+    closing.clear()
+
+
+@in_loop
+async def test_a_task_of_a_finaliser_is_born_on_the_loop_around() -> None:
+    run = record(program(4), store=MemoryStore())
+    await run
+    await asyncio.gather(*closing)
+    assert seen.count(None) == 4
+    assert seen.count(198) == 4
+    assert len(run.trace.calls) == 8
+    closing.clear()
+    assert run.trace.replay().verdict == "identical"
+
+
+@in_loop
+async def test_the_collector_comes_at_another_time_on_replay() -> None:
+    run = record(program(10), store=MemoryStore())
+    gc.set_threshold(20, 1, 1)
+    try:
+        await run
+        await asyncio.gather(*closing)
+    finally:
+        gc.set_threshold(700, 10, 10)
+    for threshold in (30, 10_000):
+        gc.set_threshold(threshold, 2, 2)
+        try:
+            assert run.trace.replay().verdict == "identical"
+        finally:
+            gc.set_threshold(700, 10, 10)
+
+
+def test_the_run_goes_on_after_a_collection() -> None:
+    @agent
+    async def goes_on() -> bool:
+        loop = asyncio.get_running_loop()
+        gc.collect()
+        return current() is not None and asyncio.get_running_loop() is loop
+
+    trace = goes_on.run(store=MemoryStore())
+    assert trace.output is True
+    assert trace.replay().verdict == "identical"
