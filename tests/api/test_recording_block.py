@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +250,26 @@ def test_threads_of_a_block_carry_the_run(store: MemoryStore) -> None:
     assert found == [2 * number for number in range(8)]
     assert len(run.trace.calls) == 8
     assert not gaps(run.trace)
+
+
+def test_threads_and_pools_that_sync_code_starts_are_adopted(store: MemoryStore) -> None:
+    def main() -> Any:
+        with record("pool", store=store) as run:
+            with ThreadPoolExecutor(3) as pool:
+                found = list(pool.map(double, range(9)))
+            thread = threading.Thread(target=lambda: found.append(double(100)))
+            thread.start()
+            thread.join()
+            run.output = found
+        return run
+
+    run = main()
+    assert run.trace.output == [*range(0, 18, 2), 200]
+    assert len(run.trace.calls) == 10
+    assert not gaps(run.trace)
+    for _ in range(5):
+        with replaying(run.trace):
+            assert main().report.verdict == "identical"
 
 
 def test_blocks_in_runs_are_parts_and_blocks_are_entered_once(store: MemoryStore) -> None:

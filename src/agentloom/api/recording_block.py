@@ -143,6 +143,12 @@ class RecordedBlock:
 
         self._stack.callback(leave)
 
+    def _begin(self, session: Session) -> None:
+        """In sync code the run belongs to this thread, and adopts those that it starts."""
+        if _loop() is None:
+            session.engine.take()
+        self._enter(session.root)
+
     # -- recording ---------------------------------------------------------------------------------------------------
 
     def _begin_recording(self) -> None:
@@ -162,7 +168,7 @@ class RecordedBlock:
         session = self._session = recording.session
         self._run = recording.run_id
         session.stock = StockCalls(LiveInPlace(cast(LiveSource, session.source)))
-        self._enter(session.root)
+        self._begin(session)
 
     def _end_recording(self, session: Session, recording: Recording, error: BaseException | None) -> None:
         try:
@@ -180,6 +186,8 @@ class RecordedBlock:
                 recording.store.settle(failed=self._failed)
 
     def _finish(self, session: Session, error: BaseException | None) -> None:
+        if session.baton is not None:
+            session.baton.drain()
         error = self._ended_by if error is None else error
         if error is None:
             finish_returned(session, plain(self.output))
@@ -202,7 +210,7 @@ class RecordedBlock:
                 hint="record it again, or replay it by what made it",
             )
         watch_over(session, Refusing(source))
-        self._enter(session.root)
+        self._begin(session)
 
     def _end_replay(self, session: Session, source: ReplaySource, error: BaseException | None) -> None:
         try:
