@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from typing import Any
 
 import openai
 import pytest
 
+from agentloom.replay import replayer
 from agentloom.testing.replies import Says
 from tests.adapters.seam import tape
 
@@ -38,3 +40,20 @@ def test_the_same_model_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="agentloom.drift"):
         tape(twice, ["a", "b", "c"])
     assert [record for record in caplog.records if record.name == "agentloom.drift"] == []
+
+
+def test_packages_of_another_version_are_told_with_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = replayer.current_facts
+
+    def moved(agent: Any, recording: Any) -> Any:
+        facts = original(agent, recording)
+        assert facts.packages["openai"] == openai.__version__
+        return dataclasses.replace(facts, packages={**facts.packages, "openai": "99.1"})
+
+    monkeypatch.setattr(replayer, "current_facts", moved)
+    done = tape(twice, ["a", "b", "c"])
+    assert done.report.verdict == "identical"
+    assert (
+        f"packages changed: openai {openai.__version__} -> 99.1; it makes no difference to this run"
+        in done.report.notes
+    )

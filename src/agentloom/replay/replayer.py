@@ -16,7 +16,7 @@ from agentloom.errors import Diverged
 from agentloom.format.journal import Journal
 from agentloom.format.placeholders import PLACEHOLDER, START, numbers_in, placeholder
 from agentloom.format.values import Tree, decode, encode
-from agentloom.replay.cause import Cause, CodeFacts, find_cause, parse_src
+from agentloom.replay.cause import Cause, CodeFacts, drift, find_cause, parse_src
 from agentloom.replay.code import ModuleSource, code_changes
 from agentloom.replay.derived import derivation
 from agentloom.replay.leaks import ALL_LEAKS, Leak, past_the_guard
@@ -368,7 +368,11 @@ def _target(recording: Recording) -> str | None:
 
 
 def _harmless(recording: Recording, facts: CodeFacts) -> Iterator[str]:
-    """Says of an identical replay that the code is another one all the same, and which tools did not run."""
+    """Says of an identical replay that code or packages are other ones all the same, and which tools did not run."""
+    moved = [str(item) for item in drift(recording.code_facts(), facts)]
+    if moved:
+        more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+        yield f"packages changed: {', '.join(moved[:3])}{more}; it makes no difference to this run"
     changes = code_changes(recording.code_facts().modules, facts.modules)
     changes = [change for change in changes if change.kind != "docstring"]
     tools = {call.name for call in recording.calls if call.type == "tool"}
