@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from agentloom import agent, tool
+from agentloom import agent, sync, tool
 from agentloom.runtime import baton as baton_module
 from agentloom.runtime import thread_locks
 from agentloom.runtime.loop import Deadlock
@@ -112,13 +111,16 @@ def test_waits_end_late_in_virtual_time() -> None:
     def waits() -> list[object]:
         seen: list[object] = []
 
+        held, over = threading.Event(), threading.Event()
+
         def holds() -> None:
             with LOCK:
-                time.sleep(0.02)
+                held.set()
+                over.wait()
 
         thread = threading.Thread(target=holds)
         thread.start()
-        time.sleep(0.001)
+        held.wait()
         seen.append(LOCK.acquire(timeout=0.001))
         seen.append(LOCK.acquire(blocking=False))
         for line in (queue.Queue[int](), queue.SimpleQueue[int]()):
@@ -132,6 +134,7 @@ def test_waits_end_late_in_virtual_time() -> None:
             seen.append(CONDITION.wait_for(lambda: False, 0.001))
         thread.join(0.001)
         seen.append(thread.is_alive())
+        over.set()
         thread.join()
         return seen
 
@@ -262,7 +265,7 @@ def test_so_it_may_while_the_run_goes_on() -> None:
             find(1)
 
         def beside() -> None:
-            time.sleep(0.03)
+            sync.sleep(0.03)
             seen.append(0)
 
         joined(work, beside)

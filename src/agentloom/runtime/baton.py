@@ -75,8 +75,7 @@ class Baton:
         self._said_stalled = False
         self._pressed_once = self._cancelling = False
         main.ident = get_ident()
-        main.before = STRANDS.get(main.ident)
-        STRANDS[main.ident] = main
+        main.before = self.enter()
         session.baton = self
         session.source.on_arrival = self.arrived
         thread_locks.install()
@@ -133,8 +132,10 @@ class Baton:
         strand.key, strand.deadline, strand.unsure = key, deadline, unsure
         self._blocked[strand] = None
         WAITING.setdefault(id(key), []).append(strand)
-        self._pass_on(strand)
-        self._unblock(strand)
+        try:
+            self._pass_on(strand)
+        finally:
+            self._unblock(strand)
         self._raise_kept(strand)
         late, strand.late = strand.late, False
         return not late
@@ -545,6 +546,19 @@ class Baton:
 
     # -- event loops -----------------------------------------------------------------------------------------------
 
+    def enter(self) -> Strand | None:
+        """The run's own thread is its strand from now on; what it was before. The loops of several runs may share it."""
+        before = STRANDS.get(self.main.ident)
+        STRANDS[self.main.ident] = self.main
+        return before
+
+    def leave(self, before: Strand | None) -> None:
+        """The counterpart of ``enter``."""
+        if before is None:
+            STRANDS.pop(self.main.ident, None)
+        else:
+            STRANDS[self.main.ident] = before
+
     def lend(self) -> bool:
         """The loop has come to rest: strands that are ready go on until none is, or the loop has something to do.
         Called by the driver, in the loop's thread; whether there were any."""
@@ -580,6 +594,9 @@ class Baton:
     def drain(self) -> None:
         """The agent has returned: its threads that are no daemons come to their end, as Python lets them; those that
         wait for what will not happen in this run are left. Then ``end``."""
+        before = self.enter()
+        if before is not self.main:
+            self.main.before = before
         try:
             while self._left:
                 if not self.block(self.main, self):
@@ -598,10 +615,8 @@ class Baton:
                 engine.end_by_agent(strand.call, "cancelled")
         self._abandon(engine.failure)
         thread_locks.uninstall()
-        if self.main.before is not None:
-            STRANDS[self.main.ident] = self.main.before
-        else:
-            STRANDS.pop(self.main.ident, None)
+        if STRANDS.get(self.main.ident) is self.main:
+            self.leave(self.main.before)
         self.session.baton = None
         self.session.source.on_arrival = None
 
@@ -610,7 +625,10 @@ class Baton:
         self.over = True
         for strand in [*self._strands]:
             self._unblock(strand)
-            strand.error = strand.error or failure
+            if failure is not None and strand.error is None:
+                strand.error = (
+                    failure if isinstance(failure, ControlFlow) else Stopped("the run was given up")
+                )
             strand.free = True
             STRANDS.pop(strand.ident, None)
             strand.gate.open()

@@ -109,6 +109,17 @@ class AsyncDriver:
     def advance(self, done: Callable[[], bool]) -> bool:
         """Go on until ``done`` (True) or until nothing more can be delivered now (False)."""
         session = self.session
+        baton = session.baton
+        before = None if baton is None else baton.enter()
+        try:
+            return self._advance(done)
+        finally:
+            made = session.baton
+            if made is not None:
+                made.leave(before if made is baton else made.main.before)
+
+    def _advance(self, done: Callable[[], bool]) -> bool:
+        session = self.session
         source = session.source
         engine = session.engine
         engine.take()
@@ -140,7 +151,11 @@ class AsyncDriver:
                 self._deliver(engine.deliver(Arrival("turn", vt=engine.vt)), quiescent=quiescent)
                 self._turned = True
                 return False
-            self._deliver(engine.deliver(arrival), quiescent=quiescent)
+            delivery = engine.deliver(arrival)
+            if baton is None:
+                self.hand_over(delivery)
+            else:
+                self._deliver(delivery, quiescent=quiescent)
             if source.turn_due(arrival.vt):
                 self._turned = True
                 return False
@@ -247,7 +262,9 @@ class AsyncDriver:
     def _next_timer(self) -> int | None:
         first = self.loop.next_timer()
         baton = self.session.baton
-        other = None if baton is None else baton.next_timer()
+        if baton is None:
+            return first
+        other = baton.next_timer()
         return first if other is None or (first is not None and first < other) else other
 
     def _from_strand(
