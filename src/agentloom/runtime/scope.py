@@ -32,10 +32,8 @@ __all__ = [
     "here",
     "leave",
     "outside",
-    "put_back",
     "require",
     "run_outside",
-    "set_aside",
     "set_variables",
 ]
 
@@ -186,16 +184,6 @@ def entered(scope: Scope | None) -> Generator[None]:
         yield
     finally:
         _scope.reset(token)
-
-
-def set_aside() -> contextvars.Token[Scope | None]:
-    """From now on no run is active here; ``put_back`` undoes it."""
-    return _scope.set(None)
-
-
-def put_back(token: contextvars.Token[Scope | None]) -> None:
-    """The run is active again."""
-    _scope.reset(token)
 
 
 def outside() -> contextvars.Context:
