@@ -10,6 +10,7 @@ import asyncio
 import datetime as dt
 import json
 import os
+import platform
 import random
 import secrets
 import sys
@@ -24,6 +25,16 @@ from agentloom import Trace, agent, sync, tool
 from agentloom.store import open_store
 
 VARIABLES = ("GUARD_1", "GUARD_2", "GUARD_3")
+_weather = Random()
+
+
+def _load() -> tuple[float, float, float]:
+    """As ``os.getloadavg``, changing more often."""
+    return float(_weather.randint(0, 2)), 0.0, 0.0
+
+
+_load.__name__ = _load.__qualname__ = "getloadavg"
+os.getloadavg = _load
 
 READS: dict[str, Callable[[Random], Any]] = {
     "time": lambda _: time.time_ns(),
@@ -42,6 +53,11 @@ READS: dict[str, Callable[[Random], Any]] = {
     "get": lambda plan: os.environ.get(plan.choice(VARIABLES)),
     "in": lambda plan: plan.choice(VARIABLES) in os.environ,
     "list": lambda _: sorted(os.environ),
+    "load": lambda _: os.getloadavg(),
+    "words": lambda _: [sys.argv[1:], len(sys.argv)],
+    "word": lambda plan: sys.argv.append(str(plan.randint(0, 9))),
+    "zone": lambda _: [list(time.tzname), time.timezone, time.daylight],
+    "machine": lambda _: [os.getcwd(), platform.node(), os.cpu_count(), list(os.times())],
     "set": lambda plan: os.environ.__setitem__(plan.choice(VARIABLES), str(plan.randint(0, 99))),
 }
 
