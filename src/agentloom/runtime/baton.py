@@ -547,7 +547,7 @@ class Baton:
     # -- event loops -----------------------------------------------------------------------------------------------
 
     def enter(self) -> Strand | None:
-        """The run's own thread is its strand from now on; what it was before. The loops of several runs may share it."""
+        """The run's own thread is its strand from now on; what it was before. Loops of several runs may share it."""
         before = STRANDS.get(self.main.ident)
         STRANDS[self.main.ident] = self.main
         return before
