@@ -35,7 +35,8 @@ def make(shape: str, rng: random.Random) -> str:
         body = base64.urlsafe_b64encode(f'{{"sub":"{some(8)}","n":{rng.randrange(10**9)}}}'.encode()).decode()
         return f"{head}.{body.rstrip('=')}.{some(43)}"
     if shape == "url":
-        return f"postgres://app:{some(14)}@db.example.com:5432/main"
+        # With a digit: a word alone is not looked for in other codings (docs/secrets.md).
+        return f"postgres://app:{some(13)}7@db.example.com:5432/main"
     body = "\n".join(some(64, _ALNUM + "+/") for _ in range(3))
     return f"-----BEGIN {'RSA '}PRIVATE KEY-----\n{body}\n{some(22)}==\n-----END RSA PRIVATE KEY-----"
 
