@@ -1,7 +1,7 @@
 """What finalisers do when the garbage collector comes by is no part of a run: when it comes is nobody's decision.
 
-While it is at work in a run, no event loop is running for the code that it calls: a client that would close itself in a
-task (``asyncio.get_running_loop().create_task(self.aclose())``) finds none, as it does when the loop has ended, and leaves
+While it is at work in a run, no event loop is running for the code that it calls: a client that would close itself in
+a task (``asyncio.get_running_loop().create_task(self.aclose())``) finds none, as when the loop has ended, and leaves
 its connection to its transport's own finaliser. Not meant: objects that go as soon as nobody holds them, which is the
 program's doing and the same each time.
 
