@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import inspect
 import json
 import random
 import sys
@@ -48,15 +49,22 @@ class Server:
         return Says(" / ".join(answered) or f"yes to {messages[-1]['content']}")
 
 
-async def record(agent: Any, count: int, folder: str) -> dict[str, Any]:
+async def _in_turn(agent: Any, url: str, count: int, store: Any) -> None:
+    for number in range(count):
+        await agentloom.record(agent(url, f"question {number}"), store=store)
+
+
+def record(agent: Any, count: int, folder: str) -> dict[str, Any]:
     store = open_store(folder)
-    kinds: list[str] = []
     with FakeProvider(Server(count)) as provider:
-        for number in range(count):
-            run = agentloom.record(agent(provider.openai_url, f"question {number}"), store=store)
-            await run
-            kinds += [call.kind for call in run.trace.calls]
+        if inspect.iscoroutinefunction(agent):
+            asyncio.run(_in_turn(agent, provider.openai_url, count, store))
+        else:
+            recorded = agentloom.instrument(agent, store=store)
+            for number in range(count):
+                recorded(provider.openai_url, f"question {number}")
         asked = provider.count
+    kinds = [call.kind for row in store.runs() for call in Trace(store.read(row.run)).calls]
     return {"runs": count, "calls": len(kinds), "asked": asked, "kinds": sorted(set(kinds))}
 
 
@@ -76,7 +84,7 @@ def replay(folder: str) -> dict[str, Any]:
 def main() -> None:
     what, program, folder, count = sys.argv[1:5]
     agent = importlib.import_module(f"tests.frameworks.programs.{program}").agent
-    done = asyncio.run(record(agent, int(count), folder)) if what == "record" else replay(folder)
+    done = record(agent, int(count), folder) if what == "record" else replay(folder)
     print(json.dumps(done))
 
 

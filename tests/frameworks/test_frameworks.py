@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNS = int(os.environ.get("FRAMEWORK_RUNS", "6"))
 PROGRAMS = {
     "langgraph_agent": ("langgraph", "langchain_openai"),
+    "langgraph_sync_agent": ("langgraph", "langchain_openai"),
     "pydantic_ai_agent": ("pydantic_ai",),
     "openai_agents_agent": ("agents",),
 }
