@@ -64,7 +64,7 @@ def accept(
 def _comments(source: Source) -> list[_Comment]:
     if "agentloom:" not in source.text:
         return []
-    lines = source.text.splitlines()
+    lines = re.split(r"\r\n|\r|\n", source.text)  # as the parser counts them; splitlines knows more line ends
     found: list[_Comment] = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source.text).readline):

@@ -111,16 +111,22 @@ class _Constants:
         if name is not None:
             self._values.setdefault(name, []).append(value)
 
-    def texts(self, node: ast.expr, deep: int = 0) -> Iterator[ast.Constant]:
-        """The literal texts that an expression may be."""
-        if deep > _DEEP:
-            return
-        if isinstance(node, ast.Constant):
-            if isinstance(node.value, str) and node.value:
-                yield node
-            return
-        for inner in self._inner(node):
-            yield from self.texts(inner, deep + 1)
+    def texts(self, node: ast.expr) -> Iterator[ast.Constant]:
+        """The literal texts that an expression may be; each expression is looked into once."""
+        seen: set[ast.expr] = set()
+        level = [node]
+        for _ in range(_DEEP + 1):
+            below: list[ast.expr] = []
+            for one in level:
+                if one in seen:
+                    continue
+                seen.add(one)
+                if isinstance(one, ast.Constant):
+                    if isinstance(one.value, str) and one.value:
+                        yield one
+                else:
+                    below += self._inner(one)
+            level = below
 
     def _inner(self, node: ast.expr) -> list[ast.expr]:
         if isinstance(node, ast.Name | ast.Attribute):

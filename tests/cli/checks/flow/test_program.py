@@ -67,3 +67,10 @@ def test_objects_that_show_their_address() -> None:
     program = Program([source(text)])
     assert [name for name in "ABCDEF" if program.shows_address(name, how="str")] == ["A", "B"]
     assert [name for name in "ABCDEF" if program.shows_address(name, how="repr")] == ["A", "B", "D", "F"]
+
+
+def test_a_base_of_the_same_name_is_another_class() -> None:
+    program = Program(
+        [source("import dom\nclass Node(dom.Node): pass\nclass A(B): pass\nclass B(A): pass\n")]
+    )
+    assert not any(program.shows_address(name, how="str") for name in ("Node", "A", "B"))

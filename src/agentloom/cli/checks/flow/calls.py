@@ -100,8 +100,9 @@ class Calls(Methods, Direct, Sinks):
         if full == "sum" and node.args:
             return self._sum(node, first)
         if full in _LISTS:
-            arguments = node.args[1:] if full in ("map", "filter") else node.args
-            taken = [self.in_order(self.evaluate(arg), node, arg, f"{last(full)}(...)") for arg in arguments]
+            skipped = 1 if full in ("map", "filter") else 0
+            pairs = list(zip(node.args, values, strict=False))[skipped:]
+            taken = [self.in_order(value, node, arg, f"{last(full)}(...)") for arg, value in pairs]
             value = join(*taken) if taken else Value(Kind("list"))
             return Value(Kind("list", value.kind.elem), value.marks)
         if full == "dict.fromkeys" and node.args:

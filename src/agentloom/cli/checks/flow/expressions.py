@@ -99,9 +99,9 @@ class Expressions(Calls):
         return self.evaluate(node.value)
 
     def on_set(self, node: ast.Set) -> Value:
-        value = join(*(self.evaluate(one) for one in node.elts))
-        kinds = {self.evaluate(one).kind for one in node.elts}
-        return Value(Kind("set", kinds.pop() if len(kinds) == 1 else None), value.inside())
+        values = [self.evaluate(one) for one in node.elts]
+        kinds = {value.kind for value in values}
+        return Value(Kind("set", kinds.pop() if len(kinds) == 1 else None), join(*values).inside())
 
     def on_list(self, node: ast.List | ast.Tuple) -> Value:
         self.judge_container(node, node.elts)
@@ -155,15 +155,21 @@ class Expressions(Calls):
             elem = left.kind.elem if left.kind.elem == right.kind.elem else None
             return Value(Kind("set", elem), join(left, right).without(ORDER).marks)
         if isinstance(node.op, ast.Mod) and left.kind.name == "str":
-            parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-            shown = (self.shown(self.evaluate(part), part, part).marks for part in parts)
-            return Value(Kind("str"), left.marks.union(*shown))
+            return Value(Kind("str"), left.marks | self._filled(node.right, right))
         if isinstance(node.op, ast.Div) and both <= {"int", "float"}:
             return Value(Kind("float"), join(left, right).marks)
         if isinstance(node.op, ast.Div) and "path" in both:
             return Value(Kind("path"), join(left, right).marks)
         value = join(left, right)
         return Value(Kind("float"), value.marks) if both == {"int", "float"} else value
+
+    def _filled(self, node: ast.expr, value: Value) -> frozenset[Mark]:
+        """The marks of what ``%`` fills a text with."""
+        if not isinstance(node, ast.Tuple):
+            return self.shown(value, node, node).marks
+        return frozenset[Mark]().union(
+            *(self.shown(self.evaluate(part), part, part).marks for part in node.elts)
+        )
 
     def on_compare(self, node: ast.Compare) -> Value:
         for part in (node.left, *node.comparators):
@@ -226,8 +232,8 @@ class Expressions(Calls):
 
     def on_dictcomp(self, node: ast.DictComp) -> Value:
         marks, depth = self._generators(node.generators)
-        value = join(self.evaluate(node.key), self.evaluate(node.value))
-        kind = self.evaluate(node.value).kind
+        held = self.evaluate(node.value)
+        value, kind = join(self.evaluate(node.key), held), held.kind
         del self.loops[len(self.loops) - depth :]
         return Value(Kind("dict", kind), Value(kind, value.strong()).inside() | marks)
 

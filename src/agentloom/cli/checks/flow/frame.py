@@ -27,8 +27,11 @@ def text(node: ast.AST) -> str:
 
 @dataclass(eq=False)
 class Shared:
-    """What all walks of a target share. ``found``: by rule and place, so that each place is named once; ``performs``:
-    whether a function makes host calls; ``read``: the names that code of the run reads, once somebody asked."""
+    """What all walks of a target share.
+
+    ``found``: by rule and place, so that each place is named once; ``ways``: how often a function was walked;
+    ``performs``: whether a function makes host calls; ``read``: the names that code of the run reads, once asked for.
+    """
 
     program: Program
     attributes: Attributes
@@ -37,6 +40,7 @@ class Shared:
     )
     globals: dict[File, dict[str, Value]] = field(default_factory=dict[File, dict[str, Value]])
     memo: dict[object, Value] = field(default_factory=dict[object, Value])
+    ways: dict[Function, int] = field(default_factory=dict[Function, int])
     performs: dict[Function, bool] = field(default_factory=dict[Function, bool])
     read: frozenset[str] | None = None
     walking: set[Function] = field(default_factory=set[Function])

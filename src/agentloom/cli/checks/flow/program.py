@@ -265,16 +265,24 @@ class Program:
 
     # -- classes -----------------------------------------------------------------------------------------------------
 
-    def shows_address(self, cls: str, *, how: Literal["repr", "str"]) -> bool:
-        """Whether an instance of the class is shown with its address: it and its bases, all known, say nothing else."""
+    def shows_address(
+        self, cls: str, *, how: Literal["repr", "str"], below: frozenset[str] = frozenset()
+    ) -> bool:
+        """Whether an instance of the class is shown with its address: it and its bases, all known, say nothing else.
+
+        ``below``: classes that derive from it; a base of the same name is a class of another module, and not known.
+        """
         found = self._classes.get(cls)
-        if found is None:
+        if found is None or cls in below:
             return cls == "object"
         wanted = _REPRS if how == "str" else frozenset(["__repr__"])
         if found.shown & wanted or not found.plain_bases:
             return False
         bases = [last(found.file.names.full(base)) for base in found.node.bases]
-        return all(base in _PLAIN_BASES or self.shows_address(base, how=how) for base in bases if base)
+        known = below | {cls}
+        return all(
+            base in _PLAIN_BASES or self.shows_address(base, how=how, below=known) for base in bases if base
+        )
 
 
 def is_workflow(file: File) -> bool:
@@ -312,7 +320,14 @@ def _collect(file: File, body: Iterable[ast.AST], prefix: str, cls: Class | None
         elif isinstance(node, ast.ClassDef):
             made = Class(file, node, prefix + node.name)
             _collect(file, node.body, f"{prefix}{node.name}.", made)
-            made.shown = frozenset(_REPRS & made.methods.keys())
+            assigned = {
+                one.id
+                for stmt in node.body
+                if isinstance(stmt, ast.Assign)
+                for one in stmt.targets
+                if isinstance(one, ast.Name)
+            }
+            made.shown = frozenset(_REPRS & (made.methods.keys() | assigned))
             made.plain_bases = _plain(node)
             file.classes.setdefault(node.name, made)
         else:

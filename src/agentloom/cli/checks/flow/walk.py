@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable
 
 from agentloom.cli.checks.findings import Finding
@@ -18,30 +19,42 @@ from agentloom.cli.checks.flow.values import ORDER, UNKNOWN, Kind, Value, join
 
 __all__ = ["analyse"]
 
-_DEEP = 6
+_DEEP = 5
 """How many functions of the target are walked inside one another."""
+_WAYS = 40
+"""How often a function is walked with the arguments of a call; after that, with what its annotations say."""
+_STACK = 20_000
+"""Frames of this interpreter: a long chain of ``elif`` is a deep tree."""
 
 
 def analyse(program: Program) -> list[Finding]:
     """The findings of all that runs inside of a run, in no order."""
     shared = Shared(program, Attributes(program))
-    for _ in range(2):  # the second time with what other modules hold
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _STACK))
+    try:
+        _analyse(shared)
+    finally:
+        sys.setrecursionlimit(before)
+    return list(shared.found.values())
+
+
+def _analyse(shared: Shared) -> None:
+    program = shared.program
+    for _ in range(1 if len(program.files) == 1 else 2):  # the second time with what other modules hold
         for file in program.files:
             frame = Walk(shared, file, None, "run" if file.level == "run" else "import")
             frame.block(file.source.tree.body)
             shared.globals[file] = frame.env
-        if len(program.files) == 1:
-            break
-    shared.memo.clear()
     for _ in range(2):  # the second time knowing who makes host calls
+        shared.memo.clear()
+        shared.ways.clear()
         for function in program.functions:
             if function.role == "run":
                 Walk(shared, function.file, None, "run").walk_function(function, {}, "run")
-        shared.memo.clear()
     for function in program.functions:
         _caches(shared, function)
     left_by_tools(shared)
-    return list(shared.found.values())
 
 
 def _caches(shared: Shared, function: Function) -> None:
@@ -63,6 +76,9 @@ class Walk(Expressions):
         """See ``Frame.walk_function``. What calls itself, or lies too deep, is unknown."""
         if function.role == "host" and mode == "run":
             return UNKNOWN
+        ways = self.shared.ways[function] = self.shared.ways.get(function, 0) + 1
+        if ways > _WAYS:
+            given = {}
         key = (function, mode, frozenset(given.items()))
         if key in self.shared.memo:
             return self.shared.memo[key]
