@@ -92,6 +92,7 @@ class Finder:
         """Where ``find(data, True)`` finds nothing, there is nothing suspicious."""
         self._learned: dict[bytes, Known] = {}
         self._extra: Plan | None = None
+        self._stale = False
 
     def add(
         self,
@@ -104,7 +105,7 @@ class Finder:
         self._plan = plan(tuple(sorted(whole.items(), key=_first)), tuple(names), whole=True)
         self.find = self._plan.automaton.find_matches_as_indexes
         self.more = more
-        self.quick = more is None and self._extra is None
+        self.quick = more is None and not self._learned
 
     def knows(self, value: bytes) -> bool:
         """Whether this value is looked for."""
@@ -123,7 +124,14 @@ class Finder:
         """Look for these too from now on."""
         self._learned.update(values)
         self.quick = False
-        self._extra = plan(tuple(sorted(self._learned.items(), key=_first)), (), whole=False)
+        self._stale = True
+
+    def _also(self) -> Plan | None:
+        """What was learned, as an automaton: made when it is asked for, for a run may learn much at once."""
+        if self._stale:
+            self._stale = False
+            self._extra = plan(tuple(sorted(self._learned.items(), key=_first)), (), whole=False)
+        return self._extra
 
     # -- a first look --------------------------------------------------------------------------------------------
 
@@ -139,7 +147,7 @@ class Finder:
         def inner(plain: bytes) -> bool:
             return not depth or not work.take(len(plain)) or self._suspects(plain, depth - 1, work)
 
-        for one in (self._plan, self._extra):
+        for one in (self._plan, self._also()):
             if one is None:
                 continue
             look = Look(one, Stretches(data, inner), pieces)
@@ -162,10 +170,11 @@ class Finder:
         """What must be replaced in a text, in order, none overlapping another."""
         work = Work(len(data)) if work is None else work
         hits = self.find(data, True)
-        if self._extra is not None:
+        also = self._also()
+        if also is not None:
             hits = hits + [
                 (-1 - index, start, end)
-                for index, start, end in self._extra.automaton.find_matches_as_indexes(data, True)
+                for index, start, end in also.automaton.find_matches_as_indexes(data, True)
             ]
         if not hits and self.more is None:
             return []
