@@ -129,7 +129,7 @@ def compare_runs(
     problem = _difference("recording", bare, _plain(trace.output, url))
     if problem:
         return problem
-    if sent != asked:
+    if sent != asked and not waits:  # whether a request was out before its time was up is up to the machine
         return f"recording: {sent} requests were sent, bare {asked}"
     types = [call.kind for call in trace.calls]
     if calls is not None and list(calls) != types:
