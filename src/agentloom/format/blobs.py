@@ -96,8 +96,9 @@ class BlobWriter:
 
     def take(self) -> bytes:
         """The lines since the last ``take``, in the order that the format wants: by id."""
-        lines = self.pending
-        self._pending.clear()
+        pending = self._pending
+        lines = pending[0][1] if len(pending) == 1 else self.pending  # most often one
+        pending.clear()
         return lines
 
     def put(
@@ -290,9 +291,7 @@ class BlobWriter:
         if not item or type(item) not in _DIVISIBLE:
             return item
         text, known = self._echoes.identify(item)
-        if len(text) < _REF_BYTES:
-            return item
-        return self._known_part(item, text, known)
+        return item if len(text) < _REF_BYTES else self._known_part(item, text, known)
 
     def _known_part(self, item: Tree, text: bytes, known: bytes) -> Tree:
         """As ``_part``, of a list or a mapping whose JSON and content are at hand."""

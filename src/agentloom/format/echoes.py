@@ -11,12 +11,11 @@ import json
 import json.encoder
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from agentloom.format.canonical import EXACT, Tree, floats
-from agentloom.format.guards import is_container, is_map
 from agentloom.format.limits import APART_BYTES
 
 __all__ = ["CONTENTS", "SHARE_BYTES", "STYLES", "Echoes", "content", "drop_oldest", "json_text", "text_of"]
@@ -28,6 +27,9 @@ CONTENTS = 1 << 17
 """So many contents, and so many parts, are remembered, the newest: some 300 bytes each, whatever the length of a run.
 What comes back later than that is written again."""
 
+_CONTAINERS = frozenset((dict, list))
+_items: Callable[[Any], Iterable[tuple[Any, Any]]] = dict[Any, Any].items
+_numbered: Callable[[Any], Iterable[tuple[Any, Any]]] = enumerate
 _LEVELS = 4  # how deep a payload is looked into: choices[0].message.content
 STYLES: dict[str, tuple[str, str, bool]] = {
     "spaced-ascii": (", ", ": ", True),
@@ -146,18 +148,16 @@ class Echoes:
 
     def learn(self, blob: str, tree: Tree) -> None:
         """Remember the parts of a payload that are worth a reference."""
-        if is_container(tree):
+        if type(tree) in _CONTAINERS:
             self._learn((blob,), tree, _LEVELS)
 
     def _learn(self, place: tuple[str | int, ...], tree: Any, levels: int) -> None:
-        items: Iterable[tuple[Any, Any]] = (
-            tree.items() if is_map(tree) else enumerate(cast("list[Any]", tree))
-        )
+        items: Iterable[tuple[Any, Any]] = _items(tree) if type(tree) is dict else _numbered(tree)
         for key, item in items:
             if type(item) is str:
                 if SHARE_BYTES <= len(item) < APART_BYTES:
                     self._parts.setdefault(self.identify(item)[1], (*place, key))
-            elif is_container(item):
+            elif type(item) in _CONTAINERS:
                 text, known = self.identify(item)
                 if len(text) < SHARE_BYTES:
                     continue

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable, ItemsView
+from typing import Any
 
 from agentloom.format.limits import INT_MAX, INT_MIN
 
@@ -10,6 +11,7 @@ __all__ = ["small_copy"]
 
 _FIELDS = 8
 _LEVELS = 3
+_items: Callable[[Any], ItemsView[Any, Any]] = dict[Any, Any].items
 
 
 def small_copy(value: Any, levels: int = _LEVELS) -> dict[str, Any] | None:
@@ -20,11 +22,10 @@ def small_copy(value: Any, levels: int = _LEVELS) -> dict[str, Any] | None:
     """
     if type(value) is not dict:
         return None
-    fields: dict[Any, Any] = cast(Any, value)
-    if len(fields) > _FIELDS or not levels:
+    if len(value) > _FIELDS or not levels:  # pyright: ignore[reportUnknownArgumentType]
         return None
     copy: dict[str, Any] = {}
-    for key, item in fields.items():
+    for key, item in _items(value):
         if type(key) is not str or key[:1] == "$" or not key.isascii():
             return None
         kind: type[Any] = type(item)  # pyright: ignore[reportUnknownVariableType]

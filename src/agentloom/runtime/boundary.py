@@ -48,7 +48,7 @@ async def call_async(spec: CallSpec, perform: Callable[[Call], Awaitable[object]
     session = scope.session
     if session.loop is None and session.stock is not None:
         return await session.stock.call_async(spec, scope, perform)
-    loop = _loop_of(scope, spec)
+    loop = session.loop or _loop_of(scope, spec)
     call = session.engine.begin(spec, scope)
     call.sink = future = loop.create_future()
     session.source.start(call, partial(perform, call))
@@ -57,7 +57,7 @@ async def call_async(spec: CallSpec, perform: Callable[[Call], Awaitable[object]
     except asyncio.CancelledError:
         session.engine.end_by_agent(call, "cancelled")
         raise
-    return _as_delivery(delivery).value
+    return delivery.value if type(delivery) is Delivery else _as_delivery(delivery).value
 
 
 def open_async(spec: CallSpec, perform: Callable[[Call], AsyncIterator[object]]) -> AsyncStream:

@@ -134,7 +134,7 @@ class Engine:
             call_id,
             scope.path,
             self.calls + 1,
-            spec.src or partial(self._place, scope),
+            spec.src or (partial(self._place, scope) if waits else self._place(scope)),
             key,
             tree,
             key_tree,
@@ -164,8 +164,6 @@ class Engine:
             self.source.begin(call)
             for history in grown.values():
                 history.settle()
-            if not waits:
-                _ = call.src
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)
         self._torn = False

@@ -10,6 +10,8 @@ import platform
 import subprocess
 import sys
 import time
+from operator import is_
+from typing import Any
 
 from agentloom.format.values import Tree
 from agentloom.runtime.agents import AgentFunction
@@ -48,8 +50,7 @@ def own_modules(root: str, module: str, file: str | None) -> dict[str, Tree]:
     """
     found: dict[str, Tree] = {}
     prefix = os.path.join(root, "")
-    # A copy, made in one step: making a list of pairs may run the collector, and destructors that import.
-    for name, loaded in sys.modules.copy().items():
+    for name, loaded in _candidates():
         given = getattr(loaded, "__file__", None)
         if type(given) is not str:
             continue
@@ -59,6 +60,30 @@ def own_modules(root: str, module: str, file: str | None) -> dict[str, Tree]:
     if file is not None and module not in found and os.path.isfile(file):
         _keep(found, module, file, root)
     return found
+
+
+_looked: list[tuple[list[str], list[Any], list[tuple[str, Any]]]] = []  # what _candidates found the last time
+
+
+def _candidates() -> list[tuple[str, Any]]:
+    """The loaded modules but those of libraries. As long as no module comes or goes they are those of last time: asking
+    each for its file takes as long as a quarter of a start."""
+    # A copy, made in one step: making a list of pairs may run the collector, and destructors that import.
+    modules = sys.modules.copy()
+    names, loaded = list(modules), list(modules.values())
+    for names_then, loaded_then, found in _looked:
+        if names == names_then and all(map(is_, loaded, loaded_then)):
+            return found
+    found = [pair for pair in zip(names, loaded, strict=True) if not _is_library(pair[1])]
+    _looked[:] = [(names, loaded, found)]
+    return found
+
+
+def _is_library(loaded: Any) -> bool:
+    given = getattr(loaded, "__file__", None)
+    if type(given) is not str:
+        return False  # it may get a file yet
+    return (_files[given] if given in _files else _own_file(given)) is None
 
 
 _files: dict[str, str | None] = {}

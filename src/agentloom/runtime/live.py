@@ -23,9 +23,9 @@ from agentloom.runtime.source import StateEntry
 
 __all__ = ["LiveSource"]
 
-_SLICE = 1_000_000
+_SLICE = 5_000_000
 """Nanoseconds after which the loop has a turn, where calls are performed without waiting all the time: others use it
-too."""
+too. As long as Python lets a thread go on while others wait (``sys.getswitchinterval``)."""
 _log = logging.getLogger("agentloom.live")
 
 
@@ -118,18 +118,20 @@ class LiveSource:
 
     # -- awaited calls -------------------------------------------------------------------------------------------
 
+    # Work is begun when the run comes to rest, in the context that there is when it is asked for.
+
     def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
-        self._ask(call, perform, _Open(self._clock() - self._origin))
+        if self._outer is None:
+            raise _no_loop()
+        self._home = get_ident()
+        opened = self._open[call.id] = _Open(self._clock() - self._origin)
+        self._asked.append((call, perform, opened, copy_context()))
 
     def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
-        self._ask(call, perform, _Open(self._clock() - self._origin, ahead=deque()))
-
-    def _ask(self, call: Call, perform: Callable[[], Any], opened: _Open) -> None:
-        """Have the work begun when the run comes to rest, in the context that there is now."""
         if self._outer is None:
-            raise RuntimeError("a sync run cannot perform awaited calls")
+            raise _no_loop()
         self._home = get_ident()
-        self._open[call.id] = opened
+        opened = self._open[call.id] = _Open(self._clock() - self._origin, ahead=deque())
         self._asked.append((call, perform, opened, copy_context()))
 
     def _begin(self, outer: asyncio.AbstractEventLoop) -> None:
@@ -217,8 +219,7 @@ class LiveSource:
         call = arrival.call
         if call is None or call.ended:
             return
-        now = self.now()
-        arrival.vt = now
+        arrival.vt = now = self._clock() - self._origin
         if arrival.kind == "chunk":
             arrival.offset = now - opened.began
         else:
@@ -228,7 +229,8 @@ class LiveSource:
         else:
             opened.ahead.append(arrival)
             return
-        self._tell()
+        if not self._beginning:
+            self._tell()
 
     def _tell(self) -> None:
         tell = self.on_arrival  # read once: another thread may end the run meanwhile
@@ -245,7 +247,9 @@ class LiveSource:
             call = arrival.call
             if call is None or not call.ended:
                 if call is not None and arrival.kind == "outcome":
-                    self._over(call)
+                    opened = self._open.pop(call.id, None)
+                    if opened is not None and opened.task is not None:
+                        self._waiting -= 1
                 return arrival
         if timer is None:
             return None
@@ -301,6 +305,10 @@ def _stop(call: str, opened: _Open) -> None:
             outside().run(close)
         except Exception:  # noqa: BLE001 - whatever it is; a replay would not see it
             _log.warning("closing the stream of %s failed", call, exc_info=True)
+
+
+def _no_loop() -> RuntimeError:
+    return RuntimeError("a sync run cannot perform awaited calls")
 
 
 def _lazily(perform: Callable[[], Iterator[object]]) -> Iterator[object]:

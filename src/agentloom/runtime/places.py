@@ -30,22 +30,22 @@ _EDGES = {
 } | {(events.__file__, events.Handle._run.__code__.co_name)}  # a task of a stock loop
 
 
+_EDGE_FILES = {file for file, _ in _EDGES}
+
 # Some steps of Python tell audit hooks, of which a process that has replayed has one: reading ``frame.f_code`` and
-# ``id()`` cost a microsecond there. So frames of this package are known by their globals, and objects by this hash.
+# ``id()`` cost a microsecond there. So frames of libraries are known by their globals, and objects by this hash.
 _identity: Callable[[object], int] = object.__hash__
-_own: dict[
-    int, dict[str, Any]
-] = {}  # globals of modules of this package that hold no edge, by their identity
+_own: dict[int, dict[str, Any]] = {}  # globals of library modules that hold no edge, by their identity
 
 
 def _is_own(names: dict[str, Any]) -> bool:
-    """Whether these are the globals of a module of this package, none of whose functions is an edge."""
-    module = names.get("__name__")
-    if type(module) is not str or not module.startswith("agentloom."):
+    """Whether these are the globals of a module of this package or of another library, none of whose functions is an
+    edge. Between a call of an SDK and the request that it sends there are dozens of frames of such."""
+    module, file = names.get("__name__"), names.get("__file__")
+    if type(module) is not str or type(file) is not str or module == "__main__":
         return False
-    file = names.get("__file__")
     found = getattr(sys.modules.get(module), "__dict__", None) is names
-    return found and type(file) is str and file.startswith(_PACKAGE) and file not in {at for at, _ in _EDGES}
+    return found and is_library(file) and file not in _EDGE_FILES
 
 
 def in_site(path: str) -> bool:
