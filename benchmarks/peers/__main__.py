@@ -2,9 +2,10 @@
 
     python -m benchmarks.peers [--only NAME] [--turns 100] [--rounds 5] [--json] [--cache DIR]
 
-Each contestant runs in a process and (the peers) an environment of its own, with floor A in that same process: every
-ratio is to that. Environments are made once under the user's cache, with uv or pip, from pinned versions. Exit code 1
-when agentloom is not ahead of a peer that does the same; a peer that cannot be measured is a line with the reason.
+Each contestant runs in a process and (the peers) an environment of its own, with floor A and the bare agent in that
+same process: every ratio is to one of these. Environments are made once under the user's cache, with uv or pip, from
+pinned versions. Exit code 1 when agentloom is not ahead of a peer that does the same; a peer that cannot be measured is
+a line with the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 from benchmarks.machine import described
 from benchmarks.peers.environments import PINS, Unusable, cache_folder, interpreter
-from benchmarks.peers.table import CONTESTANTS, Row, behind, lines
+from benchmarks.peers.table import CONTESTANTS, Row, behind, compared, lines
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 400
@@ -105,7 +106,7 @@ def main() -> int:
         print(
             f"workload W, {options.turns} turns; microseconds of processor time a call, {options.rounds} rounds\n"
         )
-        print("\n".join(lines(rows)))
+        print("\n".join([*lines(rows), *compared(rows)]))
         print("BEHIND: " + "; ".join(past) if past else "ahead of every peer that does the same")
     return 1 if past else 0
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CONTESTANTS", "SDK", "Contest", "Row", "behind", "lines"]
+__all__ = ["CONTESTANTS", "SDK", "Contest", "Row", "behind", "compared", "lines"]
 
 SDK = "openai SDK"
 
@@ -78,16 +78,30 @@ class Row:
         each = [a - b for a, b in zip(seconds["record"], seconds["bare"], strict=True)]
         return statistics.median(each) / (2 * float(self.found["turns"]))
 
+    def relative(self, what: str) -> float | None:
+        """``record`` or ``replay`` in times of the bare agent of the same process and the same round: the median."""
+        seconds: dict[str, list[float]] = self.found.get("seconds", {})
+        if not seconds.get(what) or not seconds.get("bare"):
+            return None
+        return statistics.median(a / b for a, b in zip(seconds[what], seconds["bare"], strict=True))
+
     def cost(self, what: str) -> float | None:
-        """What is compared, in times of floor A: at the SDK what recording adds to it, everywhere else all of it."""
-        if what == "record" and self.contest.seam == SDK:
-            added = self.added()
-            own = (
-                min(self.found["seconds"]["floor record"]) / (2 * float(self.found["turns"])) if added else 0
-            )
-            return added / own if added and own else None
+        """What is compared. At the SDK, which makes up most of each number, times of the bare agent (``relative``): of
+        recording only what it adds. Everywhere else times of floor A. Each of the same process."""
+        if self.contest.seam == SDK:
+            found = self.relative(what)
+            return None if found is None else found - 1 if what == "record" else found
         ratio = self.ratio(what)
         return None if ratio is None else ratio[0]
+
+    def said(self, what: str) -> str:
+        """``cost`` for a person."""
+        found = self.cost(what)
+        if found is None:
+            return "-"
+        if self.contest.seam != SDK:
+            return f"{found:.2f}x floor A"
+        return f"adds {found:.1%} to the bare call" if what == "record" else f"{found:.2f}x the bare call"
 
     def micros(self, what: str) -> float | None:
         """The least microseconds of processor time a call of workload W (two a turn)."""
@@ -111,7 +125,7 @@ def behind(rows: Sequence[Row]) -> list[str]:
                 if what == "replay" and not peer.checks:
                     continue
                 if mine is not None and theirs is not None and mine >= theirs:
-                    found.append(f"{own.name}: {what} {mine:.2f}x, {peer.name} {theirs:.2f}x")
+                    found.append(f"{own.name}: {what} {own.said(what)}, {peer.name} {peer.said(what)}")
     return found
 
 
@@ -144,9 +158,27 @@ def _line(row: Row) -> str:
     ]
     added = row.added()
     if row.contest.seam == SDK and added is not None:
-        again.append(f"recording adds {added * 1e6:,.0f} us a call")
+        again.append(
+            f"recording adds {added * 1e6:,.0f} us a call, {row.cost('record') or 0:.1%} of the bare one"
+        )
     note = "; ".join([row.contest.note] * bool(row.contest.note) + again)
     return f"{' '.join(cells)} {notices:>8} {size}  {note}".rstrip()
+
+
+def compared(rows: Sequence[Row]) -> list[str]:
+    """What is compared with what: a line for each of ours and what it does."""
+    made: list[str] = []
+    for own in (row for row in rows if row.ours and not row.failed):
+        for what in ("record", "replay"):
+            others = [
+                f"{peer.name} {peer.said(what)}"
+                for peer in rows
+                if not peer.ours and peer.contest.seam == own.contest.seam and peer.cost(what) is not None
+                and (what == "record" or peer.checks)
+            ]  # fmt: skip
+            if others:
+                made.append(f"{own.name}, {what}: {own.said(what)}; beside {', '.join(others)}")
+    return made
 
 
 def lines(rows: Iterable[Row]) -> list[str]:

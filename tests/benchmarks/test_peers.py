@@ -13,7 +13,7 @@ from benchmarks.machine import described
 from benchmarks.peers import environments
 from benchmarks.peers.__main__ import data, measured
 from benchmarks.peers.contestants import CLASSES
-from benchmarks.peers.table import CONTESTANTS, Row, behind, lines
+from benchmarks.peers.table import CONTESTANTS, Row, behind, compared, lines
 
 
 def row(name: str, record: float, replay: float | None, *, notices: bool = True, floor: float = 1.0) -> Row:
@@ -63,6 +63,30 @@ def test_an_unchecked_replay_and_another_seam_are_not_the_same() -> None:
     elsewhere = row("vcrpy + openai", 1, 1)
     assert behind([OURS, unchecked, elsewhere, row("ai-agent-vcr", 9, None)]) == []
     assert len(behind([row("agentloom openai", 3, 2), elsewhere])) == 2
+
+
+def at_sdk(name: str, bare: float, record: float, replay: float, *, floor: float = 1.0) -> Row:
+    made = row(name, record, replay, floor=floor)
+    made.found["seconds"]["bare"] = [2 * bare, bare]
+    return made
+
+
+def test_at_the_sdk_what_recording_adds_is_compared_in_times_of_the_bare_agent_of_its_process() -> None:
+    ours, peer = at_sdk("agentloom openai", 10, 11, 10), at_sdk("vcrpy + openai", 20, 24, 30)
+    assert ours.cost("record") == pytest.approx(0.1)
+    assert peer.cost("record") == pytest.approx(0.2)
+    assert (ours.cost("replay"), peer.cost("replay")) == (1, 1.5)
+    assert behind([ours, peer]) == []
+    # A process with a slower floor A is no better recorder for it.
+    assert behind([ours, at_sdk("vcrpy + openai", 20, 24, 30, floor=50)]) == []
+    (found,) = behind([ours, at_sdk("vcrpy + openai", 20, 21, 30)])
+    assert found == (
+        "agentloom openai: record adds 10.0% to the bare call, vcrpy + openai adds 5.0% to the bare call"
+    )
+    (record, replay) = compared([ours, peer])
+    assert "adds 10.0%" in record
+    assert "vcrpy + openai adds 20.0%" in record
+    assert "1.00x the bare call; beside vcrpy + openai 1.50x" in replay
 
 
 def test_a_row_of_ours_that_is_missing_or_checks_nothing_is_not_ahead() -> None:
