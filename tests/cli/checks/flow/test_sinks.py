@@ -15,7 +15,8 @@ SINKS = [
     "return str(tags)",
     "messages = []\nmessages.append(str(tags))", "messages = []\nfor t in tags: messages.append(t)",
     "self.prompt += str(tags)",
-    "yield str(tags)",
+    "yield str(tags)", "for t in tags: pool.submit(search, t)",
+    "import asyncio\n[asyncio.to_thread(search, t) for t in tags]",
 ]  # fmt: skip
 NONE = [
     "print(str(tags))", "log.info(str(tags))", "subprocess_.run(str(tags))", "given.append(str(tags))",

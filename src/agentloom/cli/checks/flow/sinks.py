@@ -27,6 +27,8 @@ _RUN = frozenset(
 _RUNNERS = re.compile(
     r"(?i)(^|[._])\w*(agent|runner|chain|graph|workflow|crew|llm|model|engine|assistant|team|swarm|bot|client)s?(\(\))?$"
 )
+_HANDED = frozenset(["to_thread", "run_in_executor", "submit"])
+"""Functions that call the tool that they are given."""
 _PLAIN_CALLS = frozenset(
     ["litellm.completion", "litellm.acompletion", "any_llm.completion", "any_llm.acompletion"]
 )
@@ -57,6 +59,8 @@ class Sinks(Frame):
         if function is not None and function.tool:
             return True
         name = last(full)
+        if name in _HANDED and any(self._is_tool(self.names.full(arg)) for arg in call.args):
+            return True
         if name in _RUN and isinstance(call.func, ast.Attribute):
             receiver = full.rpartition(".")[0]
             head = full.partition(".")[0]
