@@ -197,11 +197,38 @@ async def raw_async(url: str) -> Any:
         ]
 
 
+def bedrock(url: str) -> Any:
+    options: Any = {"aws_access_key": "unused", "aws_secret_key": "unused", "aws_region": "us-east-1"}
+    with anthropic.AnthropicBedrock(base_url=url, max_retries=0, **options) as c:
+        return seen(c.messages.create(**ASK))
+
+
+def vertex(url: str) -> Any:
+    options: Any = {"access_token": "unused", "project_id": "p", "region": "us-east5"}
+    with anthropic.AnthropicVertex(base_url=url + "/v1", max_retries=0, **options) as c:
+        whole = seen(c.messages.create(**ASK))
+        return whole, [seen(one) for one in c.messages.create(**ASK, stream=True)]
+
+
+WHOLE = Raw(
+    b'{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hello"}],'
+    b'"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}'
+)
+STREAMED = Raw(
+    b'event: message_start\r\ndata: {"type":"message_start","message":{"id":"msg_3","type":"message",'
+    b'"role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}\r\n'
+    b'\r\nevent: message_stop\r\ndata: {"type": "message_stop"}\r\n\r\n',
+    200,
+    {"content-type": "text/event-stream"},
+)
+
 MESSAGES_SEAM = Seam(
     "anthropic messages",
     [
         Case("sync", whole, [TEXT, TOOLS, ODD], ["model"] * 3),
         Case("sync", beta, [TEXT, COUNTED], ["model", "http"], "beta, count_tokens"),
+        Case("sync", bedrock, [WHOLE], ["model"], "Bedrock"),
+        Case("sync", vertex, [WHOLE, STREAMED], ["model"] * 2, "Vertex"),
         Case("async", whole_async, [TEXT, TOOLS, ODD], ["model"] * 3),
         Case("async", beta_async, [TEXT, COUNTED], ["model", "http"], "beta, count_tokens"),
         Case("stream", stream, [TEXT], ["model"]),
