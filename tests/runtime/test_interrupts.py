@@ -41,7 +41,7 @@ def test_the_engine_finishes_first_and_then_the_press_comes() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["agent.py", ENGINE.replace("engine.py", "host.py"), ENGINE.replace("engine.py", "baton.py")]
+    "file", ["agent.py", ENGINE.replace("engine.py", "host.py"), ENGINE.replace("engine.py", "parking.py")]
 )
 def test_the_agents_code_and_host_work_are_interrupted_at_once(file: str) -> None:
     assert pressed_in(file) == []

@@ -31,7 +31,8 @@ _NEVER_WAIT = tuple(
         *(
             ("runtime", name + ".py")
             for name in (
-                "agents", "boundary", "calls", "changes", "driver_sync", "effects", "engine", "fieldrules", "guard",
+                "agents", "baton", "boundary", "calls", "changes", "driver_sync", "effects", "engine", "fieldrules",
+                "guard",
                 "guard_clock", "guard_dates", "guard_effects", "guard_env", "guard_ids", "guard_random",
                 "guard_zone", "identity", "interrupts", "ledger", "live", "minted", "names", "places", "plain_json",
                 "profiles", "recorder", "redaction", "redaction_begun", "redaction_env", "redaction_find",
