@@ -288,8 +288,8 @@ def taken(rules: Rules, kind: str, **fields: Any) -> None:
 
 
 def test_rules_remember_what_they_took() -> None:
+    assert Rules().gaps is False
     rules = Rules()
-    assert rules.gaps is False
     taken(rules, "start", **{**start_fields(), "epoch": 5})
     taken(rules, "resume", epoch=6)
     taken(rules, "gap", why="x")
