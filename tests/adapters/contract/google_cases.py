@@ -30,9 +30,8 @@ def client(url: str, **options: Any) -> genai.Client:
 def over_httpx(url: str, **options: Any) -> genai.Client:
     from google.genai import _api_client
 
-    library: Any = (
-        getattr(_api_client, "httpx2", None) or _api_client.httpx
-    )  # older releases know httpx alone
+    module: Any = _api_client
+    library = getattr(module, "httpx2", None) or module.httpx  # older releases know httpx alone
     return client(url, httpx_async_client=library.AsyncClient(), **options)
 
 
