@@ -13,9 +13,9 @@ BOUNDS: dict[str, float] = {
     "growth": 4.2,
     # Processor time a call, in times of floor A at the same N.
     "sync record at N=100": 3.0,
-    "sync replay at N=100": 2.7,
-    "async record at N=100": 4.4,
-    "async replay at N=100": 3.5,
+    "sync replay at N=100": 2.5,
+    "async record at N=100": 4.0,
+    "async replay at N=100": 3.2,
     "sync record at N=400": 1.5,
     "sync replay at N=400": 1.3,
     "async record at N=400": 2.1,

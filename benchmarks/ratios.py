@@ -23,11 +23,17 @@ from benchmarks.bounds import beside
 __all__ = ["Ratios", "measure"]
 
 
+OURS = ("sync ", "async ")
+"""How the names of what is ours begin."""
+
+
 @dataclass(slots=True)
 class Ratios:
     """Seconds of each contestant, one number a round, for runs of ``turns`` turns (two calls each)."""
 
     turns: int
+    slower: float = 0.0
+    """A planted slowdown, to see that the bounds find one: so much of what agentloom takes it takes once more."""
     seconds: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
 
     def time(self, name: str, work: Callable[[], Any]) -> Any:
@@ -35,7 +41,11 @@ class Ratios:
         gc.collect()  # what others left behind is not this one's; what it leaves to the collector itself, is
         begun = time.process_time()
         result = work()
-        self.seconds.setdefault(name, []).append(time.process_time() - begun)
+        taken = time.process_time() - begun
+        if self.slower and name.startswith(OURS):
+            _burn(taken * self.slower)
+            taken = time.process_time() - begun
+        self.seconds.setdefault(name, []).append(taken)
         return result
 
     def floor_of(self, name: str) -> list[float]:
@@ -45,9 +55,7 @@ class Ratios:
     def found(self) -> dict[str, float]:
         """The ratio of each contestant, by its name and the number of turns."""
         return {
-            f"{name} at N={self.turns}": self.ratio(name)
-            for name in self.seconds
-            if name.startswith(("sync ", "async "))
+            f"{name} at N={self.turns}": self.ratio(name) for name in self.seconds if name.startswith(OURS)
         }
 
     def each(self, name: str) -> list[float]:
@@ -69,7 +77,7 @@ class Ratios:
                 "median": statistics.median(seconds) / calls * 1e6,
                 "most": max(seconds) / calls * 1e6,
             }
-            if name.startswith(("sync ", "async ")):
+            if name.startswith(OURS):
                 each = self.each(name)
                 row["times_floor"] = self.ratio(name)
                 row["times_floor_range"] = [min(each), max(each)]
@@ -91,10 +99,19 @@ class Ratios:
         return lines
 
 
-def measure(turns: int, rounds: int, folder: Path, more: Ratios | None = None) -> Ratios:
+def _burn(seconds: float) -> None:
+    """Use processor time."""
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def measure(
+    turns: int, rounds: int, folder: Path, more: Ratios | None = None, *, slower: float = 0.0
+) -> Ratios:
     """Run every contestant ``rounds`` times, or as many more of ``more``. Ends the program when a replay
     performs a call or does not match."""
-    ratios = Ratios(turns) if more is None else more
+    ratios = Ratios(turns, slower) if more is None else more
     done = len(ratios.seconds.get("bare loop", ()))
     for index in range(done, done + rounds):
         ratios.time("bare loop", lambda: workload.loop(workload.model, workload.tool, turns))

@@ -1,6 +1,6 @@
 """Workload W beside floor A, file sizes, what the guard costs outside runs, and what a start costs.
 
-    python -m benchmarks.run [--turns 100] [--rounds 15] [--long 400] [--quick] [--ratios] [--json]
+    python -m benchmarks.run [--turns 100] [--rounds 15] [--long 400] [--quick] [--ratios] [--slower 0.4] [--json]
 
 Fails (exit code 1) past the bounds of ``benchmarks/bounds.py``, and where a request is not rebuilt byte for byte. What
 is past its bound is measured again, twice at most: another program that was busy at the time is gone then, a slower
@@ -37,9 +37,9 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             again = startup.measure(folder)
             start = {name: min(start.get(name, found), found) for name, found in again.items()}
         if short is None or failed(short.found()):
-            short = ratios.measure(options.turns, options.rounds, folder, short)
+            short = ratios.measure(options.turns, options.rounds, folder, short, slower=options.slower)
         if not options.quick and (long is None or failed(long.found())):
-            long = ratios.measure(options.long, _LONG_ROUNDS, folder, long)
+            long = ratios.measure(options.long, _LONG_ROUNDS, folder, long, slower=options.slower)
     if short is None:
         raise RuntimeError("nothing was measured")
     size = sizes.measure(options.turns, folder)
@@ -93,6 +93,13 @@ def main() -> int:
         "--ratios",
         action="store_true",
         help="leave out what is bounded in milliseconds: another machine, another clock",
+    )
+    parser.add_argument(
+        "--slower",
+        type=float,
+        default=0.0,
+        metavar="PART",
+        help="make agentloom slower by this part of its time, to see that the bounds find it",
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
