@@ -202,12 +202,12 @@ def _facts() -> bytes:
     maker = Maker("facts")
     maker.start(policy=maker.put({"guard": "strict", "entropy": "5a" * 32, "durability": "process"}))
     load: Tree = {"is": {"$tuple": [0.5, 0.25, 0.125]}}
-    first: Tree = {"=os.getcwd()": {"is": "/work"}, "=os.getloadavg()": load, "HOME": "/home/a"}
+    first: Tree = {"=os.getcwd()": {"is": "/srv/desk"}, "=os.getloadavg()": load, "HOME": "/srv/a"}
     maker.request("root/agent#0", "tool", "say", {"args": ["x"]}, vars=maker.put(first))
     maker.outcome("root/agent#0", "ok")
     second: Tree = {
         "=os.getlogin()": {"error": "OSError", "errno": 6, "text": "No such device or address"},
-        "=os.getcwd() 2": {"is": "/work/below"},
+        "=os.getcwd() 2": {"is": "/srv/desk/below"},
         "=platform.node()": {"is": "host"},
     }
     return maker.end(vars=maker.put(second)).data

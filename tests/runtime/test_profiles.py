@@ -143,8 +143,14 @@ def test_the_rules_of_version_1_do_not_change() -> None:
     sizes = {name: (len(p.noted), len(p.secret)) for name, p in sorted(profiles._PROFILES.items())}
     assert sizes == {
         "agentloom.model/1": (13, 1),
+        "anthropic.messages/1": (5, 1),
+        "google.embed/1": (3, 1),
+        "google.generate/1": (3, 1),
         "http/1": (4, 3),
         "openai.chat/1": (8, 1),
+        "openai.completions/1": (8, 1),
+        "openai.embeddings/1": (8, 1),
+        "openai.responses/1": (8, 1),
         "plain/1": (0, 0),
         "tool/1": (0, 0),
     }
@@ -172,7 +178,7 @@ def test_an_address_keeps_all_but_its_secrets() -> None:
 def test_a_refusal_says_what_to_do_and_of_which_profile() -> None:
     with pytest.raises(NotSupported) as caught:
         get("future/9")
-    assert "known: agentloom.model/1, http/1, openai.chat/1, plain/1, tool/1" in str(caught.value)
+    assert "known: agentloom.model/1, anthropic.messages/1, google.embed/1, " in str(caught.value)
     assert (caught.value.fields, "newer agentloom" in str(caught.value.hint)) == (
         {"profile": "future/9"},
         True,

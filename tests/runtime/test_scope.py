@@ -14,7 +14,9 @@ from agentloom.errors import NoActiveRun, NotSupported
 from agentloom.runtime import scope
 from agentloom.store import MemoryStore
 
-RUN: Any = SimpleNamespace(over=False, baton=None, guard=SimpleNamespace(overlay=None))
+RUN: Any = SimpleNamespace(
+    over=False, baton=None, guard=SimpleNamespace(overlay=None), engine=SimpleNamespace(redactor=None)
+)
 
 
 def made() -> scope.Scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 from hypothesis import given
@@ -12,7 +13,8 @@ from agentloom.runtime.scope import Attempts, Scope
 
 
 def scope() -> Scope:
-    return Scope(cast(Any, None), "root/a")
+    run = SimpleNamespace(engine=SimpleNamespace(redactor=None))
+    return Scope(cast(Any, run), "root/a")
 
 
 def test_an_attempt_that_does_more_or_less_than_the_one_before() -> None:

@@ -143,7 +143,8 @@ BUGS: tuple[Bug, ...] = (
         "a stream that was left is not written down",
         "runtime/boundary.py",
         "        if not self._finished:\n            self._finished = True\n"
-        '            self._scope.session.engine.end_by_agent(self.call, "closed")\n\n    def __enter__',
+        "            with _alone(self._scope):\n"
+        '                self._scope.session.engine.end_by_agent(self.call, "closed")\n\n    def __enter__',
         "        self._finished = True\n\n    def __enter__",
         "mixed",
     ),

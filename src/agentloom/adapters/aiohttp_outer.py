@@ -120,7 +120,7 @@ class Outer:
             return aiohttp.UnixConnector(connector.path, **common)
         if not isinstance(connector, aiohttp.TCPConnector):
             raise NotSupported(
-                f"a {type(connector).__qualname__} of aiohttp cannot be recorded: it is no TCP or unix connector",
+                f"aiohttp's {type(connector).__qualname__} cannot be recorded: it is no TCP or unix connector",
                 hint="use aiohttp.TCPConnector, or make the requests in a tool",
             )
         own = connector._resolver
