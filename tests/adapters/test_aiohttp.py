@@ -47,7 +47,8 @@ async def strange(url: str) -> Any:
 
 def test_a_connector_of_another_kind_is_refused_by_name() -> None:
     done = tape(strange, [])
-    assert done.live == "a Strange of aiohttp cannot be recorded: it is no TCP or unix connector"
+    assert "Strange" in done.live
+    assert "it is no TCP or unix connector" in done.live
 
 
 async def uploads(url: str) -> Any:
