@@ -134,9 +134,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a cancelled call is not written down",
         "runtime/boundary.py",
-        '    except asyncio.CancelledError:\n        session.engine.end_by_agent(call, "cancelled")\n        raise\n'
-        "    return _as_delivery(delivery).value\n",
-        "    except asyncio.CancelledError:\n        raise\n    return _as_delivery(delivery).value\n",
+        '    except asyncio.CancelledError:\n        session.engine.end_by_agent(call, "cancelled")\n        raise\n',
+        "    except asyncio.CancelledError:\n        raise\n",
         "mixed",
     ),
     Bug(

@@ -62,7 +62,9 @@ def hunt(bug: Bug, folder: Path, *, every: bool = False) -> Found:
 def failure_of(arguments: tuple[str, ...], source: Path) -> str | None:
     """Run tests against the copy of the product in ``source``: the name of the first that fails, or None."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header"]
-    command += ["--tb=native"]  # the others parse the source, which fails deep in a stack (CPython: "AST constructor")
+    command += [
+        "--tb=native"
+    ]  # the others parse the source, which fails deep in a stack (CPython: "AST constructor")
     # A folder of its own: pytest clears away the folders of earlier runs, which others may be using.
     command += [f"--basetemp={source.parent / 'tests'}", *arguments]
     # Plugins of other packages, of which no proof makes use, would take half of the time.

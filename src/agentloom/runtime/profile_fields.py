@@ -57,7 +57,7 @@ def without_tokens(value: Any) -> Any:
     """Servers of the MCP connector without their authorization tokens; the same object where there are none."""
     if not isinstance(value, list):
         return value
-    servers = cast("list[Any]", value)
+    servers: list[Any] = value
     if not any(isinstance(one, Mapping) and "authorization_token" in one for one in servers):
         return servers
     return [_without_token(one) for one in servers]
