@@ -6,7 +6,7 @@ load-bearing before); one never changes its role under the same name of a profil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 __all__ = [
@@ -57,7 +57,7 @@ def without_tokens(value: Any) -> Any:
     """Servers of the MCP connector without their authorization tokens; the same object where there are none."""
     if not isinstance(value, list):
         return value
-    servers: list[Any] = value
+    servers = cast("Sequence[Any]", value)
     if not any(isinstance(one, Mapping) and "authorization_token" in one for one in servers):
         return servers
     return [_without_token(one) for one in servers]
