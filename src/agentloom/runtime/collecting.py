@@ -15,8 +15,8 @@ The context is left alone on purpose. CPython 3.11 collects in the middle of all
 from __future__ import annotations
 
 import gc
-import threading
 from asyncio import AbstractEventLoop, events
+from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import Literal
 
 __all__ = ["watch_collector"]
@@ -36,9 +36,9 @@ def _phase(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
     if phase == "start":
         running = events._get_running_loop()
         if running is not None and hasattr(running, "fire_timer"):
-            _loops[threading.get_ident()] = running
+            _loops[get_ident()] = running
             events._set_running_loop(None)
     elif _loops:
-        loop = _loops.pop(threading.get_ident(), None)
+        loop = _loops.pop(get_ident(), None)
         if loop is not None:
             events._set_running_loop(loop)
