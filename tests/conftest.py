@@ -30,6 +30,12 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return min((yield), MOST_PROCESSES)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes in the name of a case by their number: gzip and zip put the time into theirs, and all processes must
+    name a case alike."""
+    return f"{argname} of {len(val)} bytes" if isinstance(val, bytes) and not val.isascii() else None
+
+
 @pytest.fixture(autouse=True)
 def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader's own store, durability and colours decide nothing here."""
