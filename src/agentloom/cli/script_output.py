@@ -126,6 +126,12 @@ class _Tee(io.RawIOBase):
         self._capture = capture
         self._stream = name
         self._tty = tty
+        self.name, self.mode = f"<{name}>", "wb"  # as Python's own; constants, so that a replay sees the same
+
+    @property
+    def raw(self) -> _Tee:
+        """Nothing is buffered here: the stream below this one is itself."""
+        return self
 
     def writable(self) -> bool:
         return True
@@ -154,6 +160,8 @@ class _Input(io.RawIOBase):
 
     def __init__(self, tty: bool) -> None:
         self._tty = tty
+        self._owner = os.getpid()
+        self.name, self.mode = "<stdin>", "rb"
 
     def readable(self) -> bool:
         return True
@@ -162,6 +170,8 @@ class _Input(io.RawIOBase):
         return self._tty
 
     def readinto(self, buffer: Any, /) -> int:
+        if os.getpid() != self._owner:  # a process that the program forked is no part of the run
+            return os.readv(0, [buffer])
         if current() is None:
             raise NotSupported(
                 "standard input was read in a thread or in a tool, where it cannot be recorded",

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator
 from types import FrameType
 from typing import Any
 
-__all__ = ["held_back"]
+__all__ = ["after_fork", "held_back"]
 
 _LATER = 0.001
 """Seconds until a press that arrived inside of the engine is tried again."""
@@ -78,6 +78,12 @@ def held_back() -> Generator[None]:
         _users -= 1
         if _users == 0 and _before is not None and signal.getsignal(signal.SIGINT) is _pressed:
             signal.signal(signal.SIGINT, _before)
+
+
+def after_fork() -> None:
+    """In a forked child Ctrl-C is handled as it was before the run."""
+    if _before is not None and signal.getsignal(signal.SIGINT) is _pressed:
+        signal.signal(signal.SIGINT, _before)
 
 
 def _pressed(number: int, frame: FrameType | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agentloom.format.callids import segment
 from agentloom.runtime.engine import Engine
+from agentloom.runtime.forked import ends_with_fork
 from agentloom.runtime.guard import OFF, Guard
 from agentloom.runtime.scope import Scope
 from agentloom.runtime.source import OutcomeSource
@@ -29,6 +30,7 @@ class Session:
     shifts nothing; without a seed draws come from the system."""
 
     __slots__ = (
+        "__weakref__",
         "_randoms",
         "adopts",
         "agent",
@@ -70,7 +72,8 @@ class Session:
         self.blocking = False
         """Set by the sync driver: nothing can be awaited in this run."""
         self.over = False
-        """Set when a recorded run has ended; threads that it left behind are free then. Never set by a replay."""
+        """Set when a recorded run has ended; threads that it left behind are free then. Never set by a replay.
+        Set in a process that was forked off."""
         self.loop: InnerLoop | None = None
         self.baton: Baton | None = None
         self.driver: AsyncDriver | None = None
@@ -88,6 +91,7 @@ class Session:
         """Who is told of what the run's code does outside every host call; None: nobody."""
         self.declared: set[str] = set()
         self._randoms: dict[str, random.Random] = {}
+        ends_with_fork(self)
 
     def release(self) -> None:
         """Nothing more is asked in this run: let go of what it holds at once, without the collector. Late calls are

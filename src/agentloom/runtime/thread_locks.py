@@ -25,7 +25,7 @@ from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.parking import REAL_ACQUIRE, REAL_RELEASE, Mutex
 from agentloom.runtime.strands import STRANDS, WAITING, Strand, holder
 
-__all__ = ["install", "is_free", "uninstall", "woken_by"]
+__all__ = ["after_fork", "install", "is_free", "uninstall", "woken_by"]
 
 _LOCK: Any = _thread.LockType
 _RLOCK: Any = _thread.RLock
@@ -267,6 +267,13 @@ def uninstall() -> None:
         _before.clear()
         cast(Any, threading.Condition).wait = _real_wait
         _held.clear()
+
+
+def after_fork() -> None:
+    """In a forked child: no strand holds anything, and no thread of the parent is in the middle of ``install``."""
+    global _mutex
+    _mutex = Mutex()
+    _held.clear()
 
 
 def _names_of(owner: type) -> dict[str, Any]:
