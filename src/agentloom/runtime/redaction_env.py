@@ -115,7 +115,7 @@ def secret_texts(name: str, value: str, *, chosen: bool = False) -> list[str]:
                 found.append(text)
     if chosen or is_secret_variable(name):
         plain = value.strip()
-        parts = [] if _is_place(plain) else [_json_text(value[slice(*span)]) for span in hidden_parts(value)]
+        parts = [] if _is_place(plain) else [text for _, text in _hidden(value)]
         if parts != [value]:
             found += [text for text in parts if text not in found and not too_common(text)]
         if not too_common(plain) and (chosen or not _is_place(plain)):
@@ -132,24 +132,32 @@ def hidden_parts(value: str) -> list[tuple[int, int]]:
     """Which parts of a credential take a placeholder: all of it; of what a client is to read, what in it is secret. Of
     JSON each text that is more than a word or an address, of an address who signs in and the password, without these
     what stands behind the host."""
+    return [span for span, _ in _hidden(value)]
+
+
+def _hidden(value: str) -> list[tuple[tuple[int, int], str]]:
+    """The parts of ``hidden_parts``, each with the text that a client reads there: of JSON what its escapes stand for,
+    of anything else what stands there."""
     address = _PARTS.match(value)
     if address is not None:
         spans = [span for part in ("user", "password") if (span := address.span(part)) != (-1, -1)]
         spans = [span for span in spans if span[0] < span[1] and not too_common(value[slice(*span)])]
-        return spans or [address.span("rest" if len(address["rest"]) > 1 and "@" not in value else 0)]
+        spans = spans or [address.span("rest" if len(address["rest"]) > 1 and "@" not in value else 0)]
+        return [(span, value[slice(*span)]) for span in spans]
+    whole = [((0, len(value)), value)]
     if value.lstrip()[:1] not in ("{", "[") or len(value) > _JSON_BYTES:
-        return [(0, len(value))]
+        return whole
     try:
         tree: object = orjson.loads(value)
     except ValueError:
-        return [(0, len(value))]
+        return whole
     wanted = {text for text in _texts(tree) if not too_common(text) and not _is_place(text)}
-    spans = [
-        match.span(1)
+    found = [
+        (match.span(1), text)
         for match in _QUOTED.finditer(value)
-        if match["colon"] is None and _json_text(match[1]) in wanted
+        if match["colon"] is None and (text := _json_text(match[1])) in wanted
     ]
-    return spans or [(0, len(value))]
+    return found or whole
 
 
 # A text of JSON, or a key with its colon.
