@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
 
+from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_env import (
     environment_values,
     hidden_parts,
@@ -83,3 +88,72 @@ def test_texts_in_json_are_looked_for_each() -> None:
 def test_addresses_take_linear_time() -> None:
     assert passwords_in("://a:" * 200_000) == []
     assert hidden_parts("x://" * 200_000)[0][1] == 800_000
+
+
+ODD = [
+    "DOM\\user:pw123456789",
+    'p@ss\\w0rd"123',
+    "C:\\Users\\me\\k-123456",
+    "k-8237429\\",
+    "k-8237429\\n\\u00e9\\ud800",
+    "https://app:pw\\d-8237429\\@host/db",
+    "https://host/hook\\k-8237429\\",
+    "k-\x01\x1f\x7f8237429\n1",
+    'k-8237429"\\"\'',
+    os.fsdecode(b"k-\xff\xfe8237429\\"),
+    os.fsdecode(b'{"key": "k-\xff8237429\\n"}'),
+    '{"key": "k-\\ud8008237429"}',
+    '{"key": "k-8237429\\q"}',
+    "[" * 200 + "k-8237429",
+    "\u2003{\\k-8237429",
+    "k-8237429\\x" * 60,
+]
+
+
+@pytest.mark.parametrize("value", ODD, ids=range(len(ODD)))
+def test_a_value_that_is_no_json_is_looked_for_as_it_stands(value: str) -> None:
+    looked_for_as_it_stands(value)
+
+
+@seed(20261128)
+@settings(max_examples=150, deadline=None, database=None)
+@given(
+    st.binary(max_size=60) | st.text("\\\"'{}[]:/@%nu0aA1\x01\n\u00e9 ", max_size=60).map(os.fsencode),
+    st.sampled_from(["", "k-8237429", "{", "[", '{"a": "', "https://app:", "postgres://"]),
+)
+def test_a_value_of_any_kind_can_be_looked_for(rest: bytes, start: str) -> None:
+    looked_for_as_it_stands(start + os.fsdecode(rest.replace(b"\0", b"\\")))
+
+
+def looked_for_as_it_stands(value: str) -> None:
+    """Each part of a value is looked for as it stands, unless it is a text of JSON; the whole value always is."""
+    found = secret_texts("ACME_API_KEY", value)
+    for text in found:
+        text.encode("utf-8", "surrogateescape")
+    plain = value.strip()
+    if "://" not in value and plain[:1] not in ("/", "~", ".") and not too_common(plain):
+        assert plain in found
+    try:
+        json.loads(value)
+    except (ValueError, RecursionError):
+        if "://" not in value:
+            assert set(found) <= {plain, value}
+    spans = hidden_parts(value)
+    assert all(0 <= start <= end <= len(value) for start, end in spans)
+    assert [*sorted(spans)] == spans
+
+
+@pytest.mark.parametrize("value", ODD, ids=range(len(ODD)))
+def test_a_value_of_any_kind_is_hidden(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("ACME_API_KEY", value)
+    redactor = Redactor()
+    if not too_common(value.strip()) and "://" not in value:
+        data = value.encode("utf-8", "surrogateescape")
+        assert b"8237429" not in redactor.bytes_of(b"<" + data + b">")
+    assert "8237429" not in redactor.variable("ACME_API_KEY", value)
+    redactor.set_variable("ACME_PASSWORD", value)
+
+
+def test_texts_in_json_are_read_with_their_escapes_alone() -> None:
+    assert "k-\\8237429" in secret_texts("ACME_KEY", '{"a": "k-\\\\8237429"}')
+    assert "pw\\n8237429" in secret_texts("ACME_KEY", "https://app:pw\\n8237429@host/")
