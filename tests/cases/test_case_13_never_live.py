@@ -134,6 +134,6 @@ def test_code_that_reaches_for_the_world_by_itself_on_replay(
         )
         done = scenario.replay(env=provider.env())
         assert done.code == 3, done.all
-        assert "Refused: the code " in done.out
+        assert "Refused: the code " in done.out or "is not in the recording. R" in done.out
         assert "agent.py:8" in done.out
         assert provider.count == 0

@@ -36,6 +36,7 @@ def test_a_part_of_the_exchanges_is_equal_in_every_run() -> None:
     assert len(lines) > 8
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # SDKs warn of old models
 @pytest.mark.parametrize("api", ["chat", "messages", "responses", "generateContent"])
 def test_sdks_read_the_recorded_answers(api: str) -> None:
     """Equal errors would be equal too: whole answers of status 200 are read as objects of the SDK."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import random
+import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,3 +87,31 @@ def test_the_run_goes_on_after_a_collection() -> None:
     trace = goes_on.run(store=MemoryStore())
     assert trace.output is True
     assert trace.replay().verdict == "identical"
+
+
+class Reads:
+    """Reads a clock and draws a number, whenever it is collected."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        seen.append((time.time(), random.random(), uuid.uuid4(), current()))
+
+
+@agent
+def reads(garbage: bool) -> list[object]:
+    before = time.monotonic_ns()
+    if garbage:
+        Reads()
+    gc.collect()
+    return [time.monotonic_ns() - before, random.random(), str(uuid.uuid4())]
+
+
+def test_a_finaliser_moves_nothing_that_the_run_reads() -> None:
+    with_it, without = (reads.run(garbage, seed=7, store=MemoryStore()) for garbage in (True, False))
+    assert len(seen) == 1
+    assert seen[0][0] > 1_700_000_000
+    assert seen[0][3] is None
+    assert with_it.output[:2] == without.output[:2]
+    assert with_it.replay().verdict == "identical"

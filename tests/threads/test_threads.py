@@ -303,11 +303,12 @@ def test_a_store_that_fails_ends_every_thread() -> None:
 
         joined(work, work, work)
 
+    before = set(threading.enumerate())
     for at in range(3, 12):
         store = FailingStore(at)
         with pytest.raises(Exception, match="disk is full"):
             in_time(lambda store=store: many.run(store=store))  # type: ignore[misc]
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("Thread-")]
+        assert not set(threading.enumerate()) - before
 
 
 def test_a_divergence_in_a_thread_is_one_of_the_run() -> None:

@@ -2,7 +2,8 @@
 
 While it is at work in a run, no event loop is running for the code that it calls: a client that would close itself in
 a task (``asyncio.get_running_loop().create_task(self.aclose())``) finds none, as when the loop has ended, and leaves
-its connection to its transport's own finaliser. Not meant: objects that go as soon as nobody holds them, which is the
+its connection to its transport's own finaliser. What it reads of clocks and draws is the process's own, or it would
+move what the run itself reads. Not meant: objects that go as soon as nobody holds them, which is the
 program's doing and the same each time.
 
 The context is left alone on purpose. CPython 3.11 collects in the middle of allocations, also in those of
@@ -19,7 +20,10 @@ from asyncio import AbstractEventLoop, events
 from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import Literal
 
-__all__ = ["watch_collector"]
+__all__ = ["COLLECTING", "watch_collector"]
+
+COLLECTING: set[int] = set()
+"""Threads in which the collector is at work: their code is no part of a run meanwhile."""
 
 _loops: dict[int, AbstractEventLoop] = {}
 """By thread: the inner loop that was running when the collector came up."""
@@ -34,11 +38,14 @@ def watch_collector() -> None:
 def _phase(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
     """Called by the collector, before and after, in the thread that it came up in."""
     if phase == "start":
+        COLLECTING.add(get_ident())
         running = events._get_running_loop()
         if running is not None and hasattr(running, "fire_timer"):
             _loops[get_ident()] = running
             events._set_running_loop(None)
-    elif _loops:
+        return
+    COLLECTING.discard(get_ident())
+    if _loops:
         loop = _loops.pop(get_ident(), None)
         if loop is not None:
             events._set_running_loop(loop)

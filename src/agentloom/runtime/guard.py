@@ -14,6 +14,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agentloom.errors import ValueRefused
+from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.scope import here
 
 if TYPE_CHECKING:
@@ -186,14 +187,15 @@ OFF = Guard()
 
 def acting(scope: Scope | None = None) -> Session | None:
     """The session whose guard makes values virtual for the running code, or None: outside a run, under ``off``, after
-    the run, while modules are being loaded, and in a thread that carries the run's context but has no place in its
-    order: what it took of the run's values would move those that the run itself sees."""
+    the run, while modules are being loaded, in finalisers that the garbage collector calls, and in a thread that
+    carries the run's context but has no place in its order: what these took of the run's values would move those that
+    the run itself sees."""
     found = here() if scope is None else scope
     if found is None:
         return None
     session = found.session
     guard = session.guard
-    if guard.policy == "off" or guard.suspended or session.over:
+    if guard.policy == "off" or guard.suspended or session.over or (COLLECTING and get_ident() in COLLECTING):
         return None
     thread = session.engine.thread
     return session if thread is None or thread == get_ident() else None

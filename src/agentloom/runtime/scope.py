@@ -12,11 +12,13 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import TYPE_CHECKING, TypeVar
 
 from agentloom.errors import NoActiveRun, NotSupported
 from agentloom.format.callids import segment
 from agentloom.format.limits import PATH_BYTES
+from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.work import Work, mark
 
 if TYPE_CHECKING:
@@ -155,10 +157,10 @@ class Attempts:
 
 
 def current() -> Scope | None:
-    """The scope of the running code, or None outside a run. One that an exception out of a signal handler left behind
-    is none: its run is over."""
+    """The scope of the running code, or None outside a run, and in finalisers that the garbage collector calls. One
+    that an exception out of a signal handler left behind is none: its run is over."""
     scope = _scope.get()
-    if scope is None or scope.session.over:
+    if scope is None or scope.session.over or (COLLECTING and get_ident() in COLLECTING):
         return None
     baton = scope.session.baton
     return scope if baton is None else baton.scope_of(scope)
