@@ -219,3 +219,33 @@ def test_ctrl_c_ends_the_run_as_cancelled_and_keeps_the_trace(scripts: Scripts) 
     assert process.returncode == 130, err
     assert "KeyboardInterrupt" in err
     assert scripts.recording().status == "cancelled"
+
+
+KEYED = """
+import sys
+KEY = "{key}"
+SYSTEM = "You are kind"
+API_KEY = KEY
+def headers():
+    return {{"x-api-key": "{key}"}}
+ADDRESS = "https://app:{key}@localhost/"
+try:
+    TOKEN = "{key}x"
+except ValueError:
+    pass
+if len(sys.argv) > 9:
+    print(dict(password="{key}y"))
+print("hello")
+"""
+
+
+def test_a_key_in_the_source_is_not_told_as_a_change(scripts: Scripts) -> None:
+    key = "eq-" + "1234abcd5678efgh"
+    text = KEYED.format(key=key).replace("KEY = KEY", f'KEY = "{key}z"')
+    assert scripts.run(text).code == 0
+    same = scripts.replay()
+    assert same.code == 0, same.all
+    assert "code changed" not in same.all
+    scripts.write(text.replace("are kind", "are rude"))
+    edited = scripts.replay()
+    assert "code changed: SYSTEM; it makes no difference to this run" in edited.all

@@ -11,7 +11,7 @@ from agentloom.errors import ControlFlow, TraceError, UnrecordedEffect
 from agentloom.format.journal import Journal
 from agentloom.format.values import decode
 from agentloom.replay.recording import Recording, facts_of
-from agentloom.replay.replayer import session_for, watch_over
+from agentloom.replay.replayer import as_kept, session_for, watch_over
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.identity import environment
 from agentloom.runtime.registry import TYPES
@@ -73,9 +73,8 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
     program = _program(path, recording)
     reporter = Reporter(job, results, source, refusing, lambda: _compared(recording), alone=alone)
     # Now, before the program can change its own files or the process.
-    reporter.code_now = facts_of(
-        cast(Any, script_code(path, program.streams, os.environ)), cast(Any, environment())
-    )
+    now = facts_of(cast(Any, script_code(path, program.streams, os.environ)), cast(Any, environment()))
+    reporter.code_now = as_kept(recording, now)
     show = shown(to_stderr=bool(job.get("json")))
     run = ScriptRun(session, program, refusing, show, outer=None, strict=True)
 

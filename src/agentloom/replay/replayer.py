@@ -45,7 +45,7 @@ from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
 from agentloom.runtime.stock import StockCalls
 
-__all__ = ["conclude", "current_facts", "replay", "run_agent", "session_for", "watch_over"]
+__all__ = ["as_kept", "conclude", "current_facts", "replay", "run_agent", "session_for", "watch_over"]
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep", "state"))
 _COMPARED = ("request", "state", "value", "child")
@@ -206,7 +206,17 @@ def current_facts(agent: AgentFunction, recording: Recording) -> CodeFacts:
     for name, source in recording.code_facts().modules.items():
         found = now.modules.get(name) or by_file.get(source.file) or _read(agent.root, source.file)
         if found is not None:
-            modules[name] = _as_kept(source, found)
+            modules[name] = found
+    return as_kept(recording, replace(now, modules=modules))
+
+
+def as_kept(recording: Recording, now: CodeFacts) -> CodeFacts:
+    """What the code is now, with its sources as they would be kept in the trace."""
+    recorded = recording.code_facts().modules
+    modules = {
+        name: _as_kept(recorded[name], source) if name in recorded else source
+        for name, source in now.modules.items()
+    }
     return replace(now, modules=modules)
 
 
