@@ -78,3 +78,20 @@ def test_what_cannot_be_read_is_an_error(here: Path, target: str, says: str) -> 
     (here / "empty").mkdir()
     with pytest.raises(TargetError, match=says):
         sources_of(target)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print(" + " + ".join(["'a'"] * 1_200) + ")\n",
+        "print(" + " + ".join(["'a'"] * 20_000) + ")\n",
+        "x = 1\nif x == 0:\n    pass\n" + "".join(f"elif x == {n}:\n    pass\n" for n in range(1, 1_500)),
+        "print(" + "-" * 20_000 + "1)\n",
+    ],
+    ids=["sum", "long sum", "elif", "minus"],
+)
+def test_what_is_nested_too_deep_is_said_and_the_rest_is_looked_at(here: Path, text: str) -> None:
+    write(here, deep=text, other="x = 1\n")
+    (alone,) = sources_of("deep.py")
+    assert alone.problem == "deep.py is nested too deep to be followed"
+    assert [bool(source.problem) for source in sources_of(str(here))] == [True, False]

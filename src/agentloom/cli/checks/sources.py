@@ -21,6 +21,9 @@ from agentloom.errors import TargetError
 __all__ = ["sources_of"]
 
 _MOST = 2000
+_DEEPEST = 600
+"""Levels of a syntax tree that are followed. Each ``elif`` and each ``+`` of a sum is one; Python itself reads some
+thousands."""
 _SKIPPED = frozenset(["__pycache__", "node_modules", "site-packages", "venv", "build", "dist"])
 
 
@@ -77,15 +80,28 @@ def _parsed(path: str) -> Source:
             warnings.simplefilter("ignore")  # what the interpreter has to say about the file is not asked for
             data = file.read()
             tree = ast.parse(data, shown)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (RecursionError, MemoryError):  # the parser says the one or the other of a deep text
+        return Source(path, shown, ast.Module([], []), f"{shown} is nested too deep to be followed")
+    except (SyntaxError, ValueError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise TargetError(
             f"{shown}{line} is no Python that can be read: {error}", hint=f"python -m py_compile {shown}"
         ) from error
     except OSError as error:
         raise TargetError(f"{shown} cannot be read: {error.strerror}", hint="name a Python file") from error
+    if _too_deep(tree):
+        return Source(path, shown, ast.Module([], []), f"{shown} is nested too deep to be followed")
     text = decoded(data)
     return Source(path, shown if not shown.startswith("..") else path, tree, text=text)
+
+
+def _too_deep(tree: ast.Module) -> bool:
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return False
+    return True
 
 
 def decoded(data: bytes) -> str:

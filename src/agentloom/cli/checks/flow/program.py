@@ -101,6 +101,8 @@ class Program:
         """Whether the target defines agents or workflows; else it is a script."""
         self.strict = False
         """Whether reads are refused: in an agent, unless it says that its guard is another."""
+        self.chosen = False
+        """Whether the target is one agent of its file: what it does not reach is not looked at."""
         self._roles(self.files[:entry], name)
 
     @property
@@ -152,6 +154,7 @@ class Program:
             function.root = not function.tool and (
                 is_agent(function.node, function.file.names) or simple in steps or named or function.recorded
             )
+        chosen = [one for one in self.functions if one.root and one.name == name and one.file in entry]
         self.is_agent = any(one.root for one in self.functions) or any(map(is_workflow, self.files))
         level = [file for file in self.files if file.level == "run"]
         scripts = level if self.is_agent or level else self._scripts(entry)
@@ -160,7 +163,13 @@ class Program:
         roots = [one for one in self.functions if one.root or (one.file in scripts and not one.tool)]
         if not roots and not scripts and not self.is_agent:
             roots = [one for one in self.functions if not one.tool]
+        if (
+            chosen and not scripts
+        ):  # the target names one agent: others of its files are looked at where it reaches them
+            roots, self.chosen = chosen, True
         self._reach(roots, scripts)
+        for function in self.functions:
+            function.root = function.root and function.role == "run"
         strict = (
             guard_of(one.node, one.file.names) for one in self.functions if one.root and not one.recorded
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterable
 
 from agentloom.cli.checks.findings import Finding
@@ -23,19 +22,12 @@ _DEEP = 5
 """How many functions of the target are walked inside one another."""
 _WAYS = 40
 """How often a function is walked with the arguments of a call; after that, with what its annotations say."""
-_STACK = 20_000
-"""Frames of this interpreter: a long chain of ``elif`` is a deep tree."""
 
 
 def analyse(program: Program) -> list[Finding]:
     """The findings of all that runs inside of a run, in no order."""
     shared = Shared(program, Attributes(program))
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _STACK))
-    try:
-        _analyse(shared)
-    finally:
-        sys.setrecursionlimit(before)
+    _analyse(shared)
     return list(shared.found.values())
 
 
