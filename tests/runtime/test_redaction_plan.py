@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import pytest
 
+from agentloom import secrets
+from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Format
 from agentloom.runtime.redaction_found import Known
 from agentloom.runtime.redaction_plan import CODED, FIELD, WIDE, Coded, Near, Plan, plan
@@ -65,3 +68,12 @@ def test_names_of_fields_and_nothing_else() -> None:
 
 def test_the_same_plan_is_made_once() -> None:
     assert plan((), (), whole=True) is plan((), (), whole=True)
+
+
+def test_a_value_with_letters_beyond_ascii_in_json_within_json() -> None:
+    value = "p\u00e2ss-\U0001f600-8237429"
+    redactor = Redactor(secrets(values=[value]))
+    text, whole = value, "__redacted_1__"
+    for _ in range(3):
+        text, whole = json.dumps({"p": text}), json.dumps({"p": whole})
+        assert redactor.tree({"m": text}) == {"m": whole}

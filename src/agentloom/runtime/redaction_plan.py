@@ -150,14 +150,21 @@ def _cores(value: bytes, *, least: int = 8) -> list[tuple[bytes, int]]:
     return found
 
 
+def _in_json(form: str, more: int) -> Iterable[str]:
+    """A form, and what it is within so many ``more`` texts of JSON: a payload is one, around those of a program."""
+    yield form
+    for _ in range(more):
+        form = json.dumps(form, ensure_ascii=False)[1:-1]
+        yield form
+
+
 def _forms(value: bytes) -> Iterable[tuple[bytes, Any]]:
     """How a known value may stand in a text, besides as it is."""
     text = value.decode("utf-8", "surrogateescape")
     inner = json.dumps(text, ensure_ascii=False)[1:-1]
     for form in (
-        inner,
-        json.dumps(inner, ensure_ascii=False)[1:-1],
-        json.dumps(text)[1:-1],
+        *_in_json(inner, 1),
+        *_in_json(json.dumps(text)[1:-1], 3),
         quote(text, safe="", errors="surrogateescape"),
         quote(text, errors="surrogateescape"),
         quote_plus(text, errors="surrogateescape"),
