@@ -230,6 +230,24 @@ def test_an_argument_that_cannot_be_recorded_passes_and_is_refused_on_replay(scr
     assert "tool work" in again.out
 
 
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_result_that_cannot_be_recorded_is_given_as_it_is_and_refused_on_replay(
+    scripts: Scripts, kind: str
+) -> None:
+    call = "work(n)" if kind == "def" else "__import__('asyncio').run(work(n))"
+    text = tool_script(
+        "class Row:\n    def __init__(self, n): self.n = n\n"
+        f"{kind} work(n):\n    print('looked up')\n    return Row(n)\n"
+        f"def dispatch(name, n): return {call}.n"
+    )
+    done = record(scripts, scripts.write(text), asking("work"))
+    assert done.out == "looked up\nwork 2\ndone\n", done.all
+    assert "tool work: " in done.err
+    again = scripts.replay()
+    assert again.code == 3, again.all
+    assert "tool work" in again.out
+
+
 def test_calls_in_threads_are_calls_of_the_run(scripts: Scripts) -> None:
     text = """
         from concurrent.futures import ThreadPoolExecutor

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import inspect
 import os
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agentloom.errors import ValueRefused
@@ -51,7 +52,7 @@ def during(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
                 except Exception as error:
                     _attach(error, work)
                     raise
-            return _with_printed(value, work)
+            return _given(value, work)
 
         return awaited
 
@@ -63,7 +64,7 @@ def during(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
             except Exception as error:
                 _attach(error, work)
                 raise
-        return _with_printed(value, work)
+        return _given(value, work)
 
     return called
 
@@ -71,6 +72,14 @@ def during(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 def _attach(error: Exception, work: Work) -> None:
     if work.printed:
         setattr(error, _ATTRIBUTE, [list(item) for item in work.printed])
+
+
+def _given(value: Any, work: Work) -> Any:
+    call = _under_way.get()
+    if call is not None:
+        call.value, call.printed = value, [list(item) for item in work.printed]
+        call.performed = True
+    return _with_printed(value, work)
 
 
 def _with_printed(value: Any, work: Work) -> Any:
@@ -113,25 +122,38 @@ def around(effects: Effects, emit: Emit) -> Around:
 
 @dataclass(slots=True)
 class _Call:
+    """``passed``: it is to run as plain code; ``performed``: it was, and returned ``value``."""
+
     value: Any = None
     passed: bool = False
+    performed: bool = False
+    printed: list[list[str]] = field(default_factory=list[list[str]])
+
+
+_under_way: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("agentloom.toolcall", default=None)
 
 
 @contextlib.contextmanager
 def _handed_on(name: str, effects: Effects, emit: Emit) -> Generator[_Call]:
     """Around one recorded call: takes what was printed off its value or error; lets a call that cannot be recorded
-    pass to the plain function (``passed``) unless ``effects`` refuses."""
+    pass to the plain function (``passed``) unless ``effects`` refuses. Where it is the result that cannot be recorded,
+    the program gets it as it is, unless ``effects`` refuses."""
     call, before = _Call(), _calls()
+    token = _under_way.set(call)
     try:
         yield call
     except ValueRefused as refused:
-        if _calls() != before:  # recorded; it is the result that could not be kept
-            raise
+        made = _calls() != before
+        if made and not call.performed and not refused.path.startswith("result"):
+            raise  # out of the tool itself
         effects.attempt(_unrecorded(name, refused))
-        call.passed = True
+        call.passed = not made
+        _emit(call.printed, emit)
     except Exception as error:
         _emit(error.__dict__.pop(_ATTRIBUTE, []), emit)
         raise
+    finally:
+        _under_way.reset(token)
     if isinstance(call.value, Printed):
         _emit(call.value.printed, emit)
         call.value = call.value.value
