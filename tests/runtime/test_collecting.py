@@ -115,3 +115,18 @@ def test_a_finaliser_moves_nothing_that_the_run_reads() -> None:
     assert seen[0][3] is None
     assert with_it.output[:2] == without.output[:2]
     assert with_it.replay().verdict == "identical"
+
+
+def test_callbacks_of_others_lie_between_and_move_no_clock() -> None:
+    def other(*_: object) -> None:
+        time.perf_counter()
+        asyncio.events._get_running_loop()
+
+    plain = reads.run(False, seed=7, store=MemoryStore())
+    gc.callbacks.append(other)
+    try:
+        seen_by = reads.run(False, seed=7, store=MemoryStore())
+    finally:
+        gc.callbacks.remove(other)
+    assert seen_by.output[:2] == plain.output[:2]
+    assert seen_by.replay().verdict == "identical"

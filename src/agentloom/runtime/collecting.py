@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import gc
 from asyncio import AbstractEventLoop, events
+from collections.abc import Callable
 from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import Literal
 
@@ -30,22 +31,39 @@ _loops: dict[int, AbstractEventLoop] = {}
 
 
 def watch_collector() -> None:
-    """From now on inner loops do not run while garbage is collected. Idempotent; cheap."""
-    if _phase not in gc.callbacks:
-        gc.callbacks.append(_phase)
+    """From now on inner loops do not run while garbage is collected. Idempotent; cheap.
+
+    Other callbacks of the collector (Hypothesis has one that reads a clock) lie between the two of this module, also
+    those that were added since.
+    """
+    COLLECTING.discard(get_ident())  # whoever begins a run is no finaliser
+    if not gc.callbacks or gc.callbacks[0] is not _begins:
+        _move(_begins, 0)
+    if gc.callbacks[-1] is not _ends:
+        _move(_ends, len(gc.callbacks))
 
 
-def _phase(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
-    """Called by the collector, before and after, in the thread that it came up in."""
+def _move(callback: Callable[[Literal["start", "stop"], dict[str, int]], None], place: int) -> None:
+    if callback in gc.callbacks:
+        gc.callbacks.remove(callback)
+        place = min(place, len(gc.callbacks))
+    gc.callbacks.insert(place, callback)
+
+
+def _begins(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
+    """Called first by the collector, in the thread that it came up in."""
     if phase == "start":
         COLLECTING.add(get_ident())
         running = events._get_running_loop()
         if running is not None and hasattr(running, "fire_timer"):
             _loops[get_ident()] = running
             events._set_running_loop(None)
-        return
-    COLLECTING.discard(get_ident())
-    if _loops:
-        loop = _loops.pop(get_ident(), None)
+
+
+def _ends(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
+    """Called last by the collector, in the thread that it came up in."""
+    if phase == "stop":
+        COLLECTING.discard(get_ident())
+        loop = _loops.pop(get_ident(), None) if _loops else None
         if loop is not None:
             events._set_running_loop(loop)

@@ -190,12 +190,14 @@ def acting(scope: Scope | None = None) -> Session | None:
     the run, while modules are being loaded, in finalisers that the garbage collector calls, and in a thread that
     carries the run's context but has no place in its order: what these took of the run's values would move those that
     the run itself sees."""
+    if COLLECTING and get_ident() in COLLECTING:
+        return None
     found = here() if scope is None else scope
     if found is None:
         return None
     session = found.session
     guard = session.guard
-    if guard.policy == "off" or guard.suspended or session.over or (COLLECTING and get_ident() in COLLECTING):
+    if guard.policy == "off" or guard.suspended or session.over:
         return None
     thread = session.engine.thread
     return session if thread is None or thread == get_ident() else None

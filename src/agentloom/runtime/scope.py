@@ -159,8 +159,10 @@ class Attempts:
 def current() -> Scope | None:
     """The scope of the running code, or None outside a run, and in finalisers that the garbage collector calls. One
     that an exception out of a signal handler left behind is none: its run is over."""
+    if COLLECTING and get_ident() in COLLECTING:
+        return None
     scope = _scope.get()
-    if scope is None or scope.session.over or (COLLECTING and get_ident() in COLLECTING):
+    if scope is None or scope.session.over:
         return None
     baton = scope.session.baton
     return scope if baton is None else baton.scope_of(scope)
