@@ -11,8 +11,6 @@ from __future__ import annotations
 import _queue
 import _thread
 import concurrent.futures._base
-import ctypes
-import gc
 import queue
 import threading
 import time
@@ -22,6 +20,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.runtime.guard_start import REAL_CLOCKS
+from agentloom.runtime.guard_types import changed, names_of
 from agentloom.runtime.parking import REAL_ACQUIRE, REAL_RELEASE, Mutex
 from agentloom.runtime.strands import STRANDS, WAITING, Strand, holder
 
@@ -246,10 +245,10 @@ def install() -> None:
         if _users > 1:
             return
         for owner, made in _STANDS_IN:
-            names = _names_of(owner)
+            names = names_of(owner)
             _before.append((owner, {name: names[name] for name in made}))
             names.update(made)
-            _modified(owner)
+            changed(owner)
         cast(Any, threading.Condition).wait = _condition_wait
         _virtual_waits()
 
@@ -262,8 +261,8 @@ def uninstall() -> None:
         if _users:
             return
         for owner, names in _before:
-            _names_of(owner).update(names)
-            _modified(owner)
+            names_of(owner).update(names)
+            changed(owner)
         _before.clear()
         cast(Any, threading.Condition).wait = _real_wait
         _held.clear()
@@ -274,15 +273,6 @@ def after_fork() -> None:
     global _mutex
     _mutex = Mutex()
     _held.clear()
-
-
-def _names_of(owner: type) -> dict[str, Any]:
-    (names,) = gc.get_referents(owner.__dict__)
-    return cast("dict[str, Any]", names)
-
-
-def _modified(owner: type) -> None:
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
 
 
 # -- how long was waited -----------------------------------------------------------------------------------------------
