@@ -14,14 +14,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from agentloom.runtime.places import is_library
+from agentloom.runtime.places import SITES, is_library
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
 
 __all__ = ["client_of", "counts", "left_out", "passes"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_SITES = tuple(os.sep + site + os.sep for site in ("site-packages", "dist-packages"))
 _MOST = 100  # clients that are told apart
 _left_out: contextvars.ContextVar[bool] = contextvars.ContextVar("agentloom.left_out", default=False)
 _counts: dict[str, int] = {}
@@ -63,7 +62,7 @@ def client_of(frame: FrameType | None) -> str:
         name = frame.f_code.co_filename
         if not is_library(name):
             return ""
-        for site in _SITES:
+        for site in SITES:
             if site in name and not name.startswith(_PACKAGE):
                 return name.partition(site)[2].split(os.sep)[0].removesuffix(".py")
         frame = frame.f_back

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["LIBRARIES", "Places", "in_site", "is_library", "place_of"]
+__all__ = ["LIBRARIES", "SITES", "Places", "in_site", "is_library", "place_of"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 LIBRARIES = tuple(
@@ -21,7 +21,8 @@ LIBRARIES = tuple(
     }
 )
 """Folders of the standard library and of the packages of this environment, each with a separator at its end."""
-_SITES = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
+SITES = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
+"""What the path of an installed package has in it, wherever it is installed."""
 
 # Where the agent's code begins: frames above these belong to whoever started the run.
 _EDGES = {
@@ -51,7 +52,7 @@ def _is_own(names: dict[str, Any]) -> bool:
 def in_site(path: str) -> bool:
     """Whether a file lies in a folder that packages are installed in: of this environment, of the user, of another
     environment on the path."""
-    return any(site in path for site in _SITES)
+    return any(site in path for site in SITES)
 
 
 def is_library(filename: str) -> bool:

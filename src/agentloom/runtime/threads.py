@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentloom.errors import ControlFlow
 from agentloom.runtime.baton import Baton
+from agentloom.runtime.places import in_site
 from agentloom.runtime.scope import Scope, current, enter_scope, here
 from agentloom.runtime.strands import Strand, holder
 from agentloom.runtime.strays import mark_threads
@@ -40,7 +41,6 @@ _PACKAGE = os.path.join(os.path.dirname(_HERE), "")
 """Of this package nothing starts threads for itself in the agent's code: what it gives them to run is the agent's."""
 _OURS = os.path.join(_HERE, "live.py")
 """Where this package starts threads from inside of a run: they perform host calls."""
-_SITES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 
 _real_start, _real_join = threading.Thread.start, threading.Thread.join
 _real_is_alive, _real_init = threading.Thread.is_alive, threading.Thread.__init__
@@ -115,12 +115,12 @@ def whose(session: Session, works: list[object], given: list[object], *, daemon:
         places.name(code) is not None or code.co_filename.startswith(_PACKAGE) for code in (*codes, *handed)
     ):
         return "run"
-    plain = [code for code in codes if _is_stdlib(code.co_filename)]
-    return "library" if daemon or (codes and len(plain) == len(codes)) else "run"
+    plain = bool(codes) and all(_is_stdlib(code.co_filename) for code in codes)
+    return "library" if daemon or plain else "run"
 
 
 def _is_stdlib(filename: str) -> bool:
-    return filename.startswith(_STDLIB) and not any(site in filename for site in _SITES)
+    return filename.startswith(_STDLIB) and not in_site(filename)
 
 
 def _tell(session: Session, name: str, why: Whose) -> None:
