@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 
 import pytest
 
 from agentloom import secrets
+from agentloom.runtime import redaction_plan
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Format
 from agentloom.runtime.redaction_found import Known
@@ -77,3 +79,37 @@ def test_a_value_with_letters_beyond_ascii_in_json_within_json() -> None:
     for _ in range(3):
         text, whole = json.dumps({"p": text}), json.dumps({"p": whole})
         assert redactor.tree({"m": text}) == {"m": whole}
+
+
+@pytest.mark.parametrize("value", [b"a" * 3000, b"[" * 3000, b"ab" * 1500, b"x9" + b"-_" * 1500 + b"end"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_long_value_that_repeats_itself_takes_no_seconds(value: bytes, whole: bool) -> None:
+    began = time.process_time()
+    made = plan(((value, KNOWN),), (), whole=whole)
+    assert time.process_time() - began < 1  # the fastest automaton takes 1 to 14
+    assert _meaning(made, b"so: " + value).count(KNOWN) == 1
+    assert _meaning(made, value.hex().encode()).count(CODED) >= 1
+    assert KNOWN not in _meaning(made, value[1:])
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_is_found_does_not_depend_on_what_the_automaton_is_made_of(
+    whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = tuple(
+        (value, Known("declared value", value[:2].decode())) for value in (b"ab" * 100, b'["' * 100)
+    )
+    made = plan(values, (), whole=whole)
+    monkeypatch.setattr(redaction_plan, "_REPEATS", 1 << 60)
+    other = plan.__wrapped__(values, (), whole=whole)
+    assert other.meaning == made.meaning
+    text = b"sk-proj-abc password=" + b"".join(
+        value * 2
+        + json.dumps(value.decode()).encode()
+        + base64.b64encode(b"-" + value)
+        + value.hex().encode()
+        for value, _ in values
+    )
+    found = made.automaton.find_matches_as_indexes(text, True)
+    assert found == other.automaton.find_matches_as_indexes(text, True)
+    assert len(found) > 8

@@ -92,6 +92,9 @@ _STARTS = tuple(
 )
 
 
+_REPEATS = 4096  # see ``_repeats``: up to here the fastest automaton is made in a few milliseconds
+
+
 @functools.lru_cache(maxsize=1)
 def _fixed() -> tuple[tuple[bytes, Any], ...]:
     """The patterns that are the same in every run, and what each means."""
@@ -194,9 +197,8 @@ def plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, w
         for form, meaning in _forms(value):
             table.setdefault(form, known if meaning is None else meaning)
     table.update(values)
-    implementation = ahocorasick_rs.Implementation.DFA if whole else None
     return Plan(
-        ahocorasick_rs.BytesAhoCorasick(list(table), implementation=implementation),
+        ahocorasick_rs.BytesAhoCorasick(list(table), implementation=_implementation(values, whole=whole)),
         list(table.values()),
         dict(values),
         max(map(len, table), default=0),
@@ -205,3 +207,28 @@ def plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, w
             for what in table.values()
         ],
     )
+
+
+def _implementation(
+    values: Iterable[tuple[bytes, Known]], *, whole: bool
+) -> ahocorasick_rs.Implementation | None:
+    """What the automaton is made of; each finds the same. The fastest writes down for each of its states where every
+    byte leads, and asks for that one state after another that what was read ends with: of a value that repeats
+    itself as many as it has bytes, which takes seconds from 1 000 bytes on."""
+    if sum(_repeats(value) for value, _ in values) > _REPEATS:
+        return ahocorasick_rs.Implementation.ContiguousNFA
+    return ahocorasick_rs.Implementation.DFA if whole else None
+
+
+def _repeats(value: bytes) -> int:
+    """How many proper beginnings of ``value`` each of its beginnings ends with, in all: none where nothing comes again,
+    half the square of its length where it is one byte over and over (Knuth, Morris and Pratt's failure function)."""
+    longest, count = [0, 0], [0, 0]  # of each beginning: the longest such, and how many
+    for size in range(2, len(value) + 1):
+        byte, held = value[size - 1], longest[-1]
+        while held and value[held] != byte:
+            held = longest[held]
+        held += value[held] == byte
+        longest.append(held)
+        count.append(count[held] + (held > 0))
+    return sum(count)
