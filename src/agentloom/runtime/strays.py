@@ -27,7 +27,6 @@ Adopt = Callable[[Callable[..., Any]], "tuple[Callable[..., Any], Callable[[], A
 _session: contextvars.ContextVar[Session | None] = contextvars.ContextVar("agentloom.stray", default=None)
 started_by = _session.get
 """The run whose code started this thread, or None; without the checks of ``stray``."""
-_installed = False
 
 
 def stray() -> Session | None:
@@ -53,10 +52,6 @@ def refuse_stray(what: str) -> None:
 def mark_threads(adopt: Adopt) -> None:
     """From now on threads know the run that started them. Done once in a process, before its first run. ``adopt`` says
     of a thread that is started below ``threading`` whether it is part of the run, and what it does then."""
-    global _installed
-    if _installed:
-        return
-    _installed = True
     # Every way to start a thread in Python comes down to one of these. threading keeps them under names of its own.
     for module, name, how in (
         (_thread, "start_new_thread", adopt),
