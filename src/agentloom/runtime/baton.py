@@ -164,9 +164,8 @@ class Baton:
 
     # -- threads of the run ----------------------------------------------------------------------------------------
 
-    def enrol(self, strand: Strand, thread: threading.Thread | None) -> None:
+    def enrol(self, strand: Strand) -> None:
         """A thread was started whose work is ``life``: it has its turn."""
-        strand.thread = thread
         self._strands[strand] = None
         self.live += 1
         self._ready.append(strand)
@@ -201,7 +200,7 @@ class Baton:
         """Start the thread of a strand. That it has begun is waited for in place: nobody else goes on meanwhile."""
         with self.aside():
             (start or _start_thread)(thread)
-        self.enrol(strand, thread)
+        self.enrol(strand)
 
     @contextmanager
     def aside(self) -> Generator[None]:

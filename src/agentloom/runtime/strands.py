@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from agentloom.runtime.parking import Gate
 
 if TYPE_CHECKING:
-    import threading
-
     from agentloom.runtime.baton import Baton
     from agentloom.runtime.calls import Call
     from agentloom.runtime.engine import Delivery
@@ -29,7 +27,7 @@ class Strand:
 
     __slots__ = (
         "apart", "baton", "before", "call", "daemon", "deadline", "delivery", "done", "error", "free", "gate", "group",
-        "ident", "idle", "instead", "key", "late", "name", "thread", "unsure", "value",
+        "ident", "idle", "instead", "key", "late", "name", "unsure", "value",
     )  # fmt: skip
 
     def __init__(self, baton: Baton, name: str, *, daemon: bool = False, apart: bool = False) -> None:
@@ -39,7 +37,6 @@ class Strand:
         self.apart = apart
         self.gate = Gate()
         self.ident = 0
-        self.thread: threading.Thread | None = None
         self.before: Strand | None = None
         """Of the agent's own thread: the strand that it already was, of a run around this one."""
         self.instead: tuple[Scope, Scope] | None = None

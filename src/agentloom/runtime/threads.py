@@ -325,4 +325,4 @@ def _adopt_raw(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callab
         if error is not None and not isinstance(error, ControlFlow):
             raise error
 
-    return run, partial(baton.enrol, strand, None)
+    return run, partial(baton.enrol, strand)
