@@ -144,6 +144,15 @@ def context_for(scope: Scope) -> contextvars.Context:
     return made
 
 
+def _adopted(session: Session, name: str, *, daemon: bool) -> tuple[Strand, contextvars.Context]:
+    """A strand for a thread that the running code starts, and the context that its work is to run in."""
+    scope = cast(Scope, current())
+    strand = Strand(Baton.of(session), name, daemon=daemon)
+    below = scope.started("thread")
+    strand.instead = (scope, below)
+    return strand, context_for(below)
+
+
 def _init(self: threading.Thread, *args: Any, daemon: bool | None = None, **kwargs: Any) -> None:
     """A thread takes after the thread that makes it. In a run that is not the thread which the run happens to be in."""
     if daemon is None and here() is not None and adopting() is not None:
@@ -163,12 +172,8 @@ def _start(self: threading.Thread) -> None:
         _tell(session, self.name, kind)
         start_aside(self)
         return
-    scope = cast(Scope, current())
-    baton = Baton.of(session)
-    strand = Strand(baton, self.name, daemon=self.daemon)
-    below = scope.started("thread")
-    strand.instead = (scope, below)
-    context, run, shadowed = context_for(below), self.run, self.__dict__.get("run")
+    strand, context = _adopted(session, self.name, daemon=self.daemon)
+    baton, run, shadowed = strand.baton, self.run, self.__dict__.get("run")
     cast(Any, self).agentloom_strand = strand
 
     def body() -> None:
@@ -312,12 +317,8 @@ def _adopt_raw(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callab
     session = adopting() if here() is not None else None
     if session is None or not any(session.engine.places.name(code) is not None for code in _codes(function)):
         return None
-    scope = cast(Scope, current())
-    baton = Baton.of(session)
-    below = scope.started("thread")
-    strand = Strand(baton, "a thread of _thread", daemon=True)
-    strand.instead = (scope, below)
-    context = context_for(below)
+    strand, context = _adopted(session, "a thread of _thread", daemon=True)
+    baton = strand.baton
 
     def run(*given: Any, **named: Any) -> None:
         baton.life(strand, partial(context.run, function, *given, **named))
