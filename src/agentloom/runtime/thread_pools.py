@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agentloom.runtime.baton import Baton
 from agentloom.runtime.places import is_library
-from agentloom.runtime.scope import Scope, current, enter_scope, here
+from agentloom.runtime.scope import Scope, current, enter_scope
 from agentloom.runtime.strands import Strand, holder
 from agentloom.runtime.threads import adopting, context_for, in_stock_loop, numbered
 
@@ -160,7 +160,7 @@ class RunPool:
 
 
 def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-    session = adopting() if here() is not None else None
+    session = adopting()
     if session is None:
         return _real_submit(self, fn, *args, **kwargs)
     work = partial(fn, *args, **kwargs)
@@ -197,14 +197,14 @@ def _shutdown(self: ThreadPoolExecutor, wait: bool = True, *, cancel_futures: bo
 
 
 def _init(self: ThreadPoolExecutor, max_workers: int | None = None, *args: Any, **kwargs: Any) -> None:
-    if max_workers is None and here() is not None and adopting() is not None:
+    if max_workers is None and adopting() is not None:
         max_workers = WORKERS
     _real_init(self, max_workers, *args, **kwargs)
 
 
 def _init_future(self: Any) -> None:
     _real_future(self)
-    session = adopting() if here() is not None else None
+    session = adopting()
     if session is not None:
         number = session.counts["futures"] = session.counts.get("futures", 0) + 1
         self.agentloom_number = number

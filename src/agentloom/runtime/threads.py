@@ -155,14 +155,14 @@ def _adopted(session: Session, name: str, *, daemon: bool) -> tuple[Strand, cont
 
 def _init(self: threading.Thread, *args: Any, daemon: bool | None = None, **kwargs: Any) -> None:
     """A thread takes after the thread that makes it. In a run that is not the thread which the run happens to be in."""
-    if daemon is None and here() is not None and adopting() is not None:
+    if daemon is None and adopting() is not None:
         strand = holder()
         daemon = strand is not None and strand.daemon
     _real_init(self, *args, daemon=daemon, **kwargs)
 
 
 def _start(self: threading.Thread) -> None:
-    session = adopting() if here() is not None else None
+    session = adopting()
     if session is None or not hasattr(self, "_started") or self.ident is not None:
         start_aside(self)
         return
@@ -276,7 +276,7 @@ def numbered(kind: str, original: Callable[[], int], first: int) -> Callable[[],
     """A counter of the process that inside a run counts for the run."""
 
     def count() -> int:
-        session = adopting() if here() is not None else None
+        session = adopting()
         if session is None:
             return original()
         number = session.counts.get(kind, first)
@@ -314,7 +314,7 @@ def install_threads() -> None:
 def _adopt_raw(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[[], Any]] | None:
     """For ``_thread.start_new_thread``: what the thread is to run instead, and what to call once it was started; None
     where it is not the run's."""
-    session = adopting() if here() is not None else None
+    session = adopting()
     if session is None or not any(session.engine.places.name(code) is not None for code in _codes(function)):
         return None
     strand, context = _adopted(session, "a thread of _thread", daemon=True)
