@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from agentloom import agent, record
+from agentloom.runtime.collecting import COLLECTING, watch_collector
 from agentloom.runtime.scope import current
 from agentloom.store import MemoryStore
 from tests.api.recorded_programs import in_loop, look
@@ -130,3 +132,32 @@ def test_callbacks_of_others_lie_between_and_move_no_clock() -> None:
         gc.callbacks.remove(other)
     assert seen_by.output[:2] == plain.output[:2]
     assert seen_by.replay().verdict == "identical"
+
+
+def test_callbacks_that_are_added_in_the_middle_leave_no_thread_marked() -> None:
+    """Another thread may add one, and begin a run, while a collector is at work here."""
+
+    def other(*_: object) -> None:
+        pass
+
+    def meanwhile(phase: str, _: object) -> None:
+        gc.callbacks.append(other)
+        if phase == "stop":
+            thread = threading.Thread(target=watch_collector)
+            thread.start()
+            thread.join()
+
+    watch_collector()
+    before = list(gc.callbacks)
+    gc.callbacks.insert(1, meanwhile)
+    try:
+        gc.collect()
+        assert COLLECTING == set()
+        gc.callbacks.remove(meanwhile)
+        gc.collect()
+        assert COLLECTING == set()
+        watch_collector()
+        gc.collect()
+        assert COLLECTING == set()
+    finally:
+        gc.callbacks[:] = before

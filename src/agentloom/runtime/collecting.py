@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import gc
 from asyncio import AbstractEventLoop, events
-from collections.abc import Callable
 from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import Literal
 
@@ -34,20 +33,14 @@ def watch_collector() -> None:
     """From now on inner loops do not run while garbage is collected. Idempotent; cheap.
 
     Other callbacks of the collector (Hypothesis has one that reads a clock) lie between the two of this module, also
-    those that were added since.
+    those that were added since. Nothing is taken out of their list or moved in it: a collector that is at work in
+    another thread walks it by number, and would leave one out.
     """
     COLLECTING.discard(get_ident())  # whoever begins a run is no finaliser
-    if not gc.callbacks or gc.callbacks[0] is not _begins:
-        _move(_begins, 0)
-    if gc.callbacks[-1] is not _ends:
-        _move(_ends, len(gc.callbacks))
-
-
-def _move(callback: Callable[[Literal["start", "stop"], dict[str, int]], None], place: int) -> None:
-    if callback in gc.callbacks:
-        gc.callbacks.remove(callback)
-        place = min(place, len(gc.callbacks))
-    gc.callbacks.insert(place, callback)
+    if _begins not in gc.callbacks:
+        gc.callbacks.insert(0, _begins)
+    if type(gc.callbacks[-1]) is not _End:
+        gc.callbacks.append(_End())
 
 
 def _begins(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
@@ -60,10 +53,14 @@ def _begins(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
             events._set_running_loop(None)
 
 
-def _ends(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
-    """Called last by the collector, in the thread that it came up in."""
-    if phase == "stop":
-        COLLECTING.discard(get_ident())
-        loop = _loops.pop(get_ident(), None) if _loops else None
-        if loop is not None:
-            events._set_running_loop(loop)
+class _End:
+    """Called last by the collector, in the thread that it came up in. One behind which another was added does nothing
+    any more."""
+
+    def __call__(self, phase: Literal["start", "stop"], _: dict[str, int]) -> None:
+        last = next((one for one in reversed(gc.callbacks) if type(one) is _End), self)
+        if phase == "stop" and last is self:
+            COLLECTING.discard(get_ident())
+            loop = _loops.pop(get_ident(), None) if _loops else None
+            if loop is not None:
+                events._set_running_loop(loop)
