@@ -18,7 +18,7 @@ from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, replace_beneath, stand_in
 from agentloom.runtime.scope import here
 
-__all__ = ["install", "install_loaded"]
+__all__ = ["install_loaded"]
 
 _FACTS: Mapping[str, tuple[str, ...]] = {
     "os": (
@@ -38,13 +38,13 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Functions whose results are plain values, by module."""
 
-_STRUCTURES: Mapping[str, tuple[str, ...]] = {
-    "os": ("uname", "get_terminal_size"),
-    "platform": ("uname",),
-    "pwd": ("getpwuid", "getpwnam"),
-    "grp": ("getgrgid", "getgrnam"),
+_STRUCTURES: Mapping[str, Mapping[str, str]] = {
+    "os": {"uname": "uname_result", "get_terminal_size": "terminal_size"},
+    "platform": {"uname": "uname_result"},
+    "pwd": {"getpwuid": "struct_passwd", "getpwnam": "struct_passwd"},
+    "grp": {"getgrgid": "struct_group", "getgrnam": "struct_group"},
 }
-"""Functions whose results are tuples with names, of a class of that module."""
+"""Functions whose results are tuples with names, and the class of that module that they are of."""
 
 _ASKING: Mapping[str, int] = {"locale.setlocale": 1}
 """Functions that only ask where they get no more arguments than this, and else change something."""
@@ -117,14 +117,8 @@ def _fact(
 
 
 def _rebuilt(module: Any, name: str) -> Callable[[Any], Any]:
-    kind: Any = (
-        {
-            "uname": getattr(module, "uname_result", None),
-            "get_terminal_size": getattr(module, "terminal_size", None),
-        }.get(name)
-        or getattr(module, "struct_passwd", None)
-        or getattr(module, "struct_group", None)
-    )
+    """Makes what an instance of the class ``name`` was recorded as into one."""
+    kind: Any = getattr(module, name, None)  # not on every system
 
     def rebuild(fields: list[Any]) -> Any:
         if module.__name__ != "platform":
@@ -139,13 +133,9 @@ def _rebuilt(module: Any, name: str) -> Callable[[Any], Any]:
 _done: set[str] = set()
 
 
-def install() -> None:
-    """Replace what tells of the process and the machine, in the modules that are loaded."""
-    install_loaded()
-
-
 def install_loaded() -> bool:
-    """Replace it in modules that were loaded since. True where there was one."""
+    """Replace what tells of the process and the machine, in the modules that are loaded and in which it was not
+    replaced yet. True where there was one."""
     found = False
     for name in (*_FACTS, *_STRUCTURES):
         module = sys.modules.get(name)
@@ -157,8 +147,8 @@ def install_loaded() -> bool:
             continue
         _done.add(name)
         found = True
-        for function in _STRUCTURES.get(name, ()):
-            _fact(module, function, list, _rebuilt(module, function))
+        for function, kind in _STRUCTURES.get(name, {}).items():
+            _fact(module, function, list, _rebuilt(module, kind))
         for function in _FACTS.get(name, ()):
             _fact(module, function)
     return found

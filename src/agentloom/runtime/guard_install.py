@@ -50,7 +50,7 @@ def install() -> None:
         guard_random.install()
         guard_ids.install()
         guard_env.install()
-        guard_facts.install()
+        guard_facts.install_loaded()
         hold_arguments()
         _keep_real()
         _suspend_while_importing()
