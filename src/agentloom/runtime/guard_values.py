@@ -18,7 +18,6 @@ from agentloom.runtime.finding import done_for_own
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_types import changed, names_of
 from agentloom.runtime.guard_zone import Zone
-from agentloom.runtime.scope import here
 
 __all__ = ["hold_arguments", "install_zone_values"]
 
@@ -46,7 +45,7 @@ _copied: Callable[[list[str]], list[str]] = cast(Any, list).copy
 
 def _arguments(frame: Any, real: list[str]) -> list[str]:
     """What ``sys.argv`` is for the code in ``frame``."""
-    session = acting() if here() is not None else None
+    session = acting()
     if session is None or not done_for_own(frame, session.engine.places):
         return real
     states, environment = session.guard.states, session.guard.environment
@@ -108,7 +107,7 @@ class _OfModule:
             except KeyError:
                 text = f"module {module.__name__!r} has no attribute {self.name!r}"
                 raise AttributeError(text, name=self.name, obj=module) from None
-        session = acting() if here() is not None else None
+        session = acting()
         zone = None if session is None else session.guard.zone
         if session is None or zone is None:
             return self.real
