@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.calls import Arrival, Call
-from agentloom.runtime.driver_async import AsyncDriver
+from agentloom.runtime.driver_async import AsyncDriver, one_turn
 
 __all__ = ["ReplayInPlace"]
 
@@ -23,7 +22,7 @@ class ReplayInPlace:
 
     async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
         arrival = self._source.inline(call, _never)
-        await _one_turn()  # other tasks of the loop go on while a call is under way
+        await one_turn()  # other tasks of the loop go on while a call is under way
         return arrival
 
     def open(self, call: Call, perform: Callable[[], AsyncIterator[object]]) -> None:
@@ -31,7 +30,7 @@ class ReplayInPlace:
 
     async def next(self, call: Call) -> Arrival:
         arrival = self._source.next_inline(call)
-        await _one_turn()
+        await one_turn()
         return arrival
 
     def leave(self, call: Call) -> None:
@@ -43,8 +42,3 @@ class ReplayInPlace:
 
 def _never() -> Any:
     raise RuntimeError("a replay performs nothing")
-
-
-@types.coroutine
-def _one_turn() -> Generator[None]:
-    yield

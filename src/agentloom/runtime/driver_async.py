@@ -19,7 +19,7 @@ from agentloom.runtime.session import Session
 from agentloom.runtime.strands import Strand, holder
 from agentloom.runtime.thread_pools import in_thread
 
-__all__ = ["AsyncDriver"]
+__all__ = ["AsyncDriver", "one_turn"]
 
 T = TypeVar("T")
 
@@ -224,7 +224,7 @@ class AsyncDriver:
         After a turn of a program that polls, only let the outer loop run once.
         """
         turned, self._turned = self._turned, False
-        await _one_turn()
+        await one_turn()
         if turned:
             return
         if wake.is_set():
@@ -381,8 +381,8 @@ def _drained(session: Session) -> bool:
 
 
 @types.coroutine
-def _one_turn() -> Generator[None]:
-    """Let the outer loop run once. Not ``asyncio.sleep(0)``, which programs and tests replace."""
+def one_turn() -> Generator[None]:
+    """Let the loop run once. Not ``asyncio.sleep(0)``, which programs and tests replace."""
     yield
 
 
