@@ -134,11 +134,12 @@ class AsyncStream:
 
     async def aclose(self) -> None:
         """Leave the stream where it is. Harmless when it ended already. A task that waits for a chunk sees the end."""
-        if self._stock is not None and not self._finished:
-            self._finished = True
+        if self._finished:
+            return
+        self._finished = True
+        if self._stock is not None:
             self._stock.leave(self.call, self._scope)
-        elif not self._finished:
-            self._finished = True
+        else:
             self._scope.session.engine.end_by_agent(self.call, "closed")
             if self._reading is not None and not self._reading.done():
                 self._reading.set_result(Delivery(self.call, "outcome"))
