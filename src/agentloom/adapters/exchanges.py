@@ -6,18 +6,20 @@ APIs claim exchanges as their own with `claim`; what nobody claims is an ``http`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from agentloom.adapters.http_wire import answer_fields, body_fields, plain_body, request_fields
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.profiles import plain_url
+from agentloom.runtime.work import Work, doing
 
 __all__ = [
     "Classified",
     "Classify",
     "Exchange",
+    "Marked",
     "bare_error",
     "chain_of",
     "claim",
@@ -150,6 +152,24 @@ def tell(value: Mapping[str, Any], found: Classified) -> None:
     """Have an answer, an event or a piece looked at for facts that are told when they change."""
     if found.told is not None:
         found.told(value["body"].get("json") if "body" in value else value.get("json"))
+
+
+class Marked:
+    """What a sync request gives piece by piece, as an iterator whose every step counts as host work."""
+
+    def __init__(self, inner: Iterator[object]) -> None:
+        self._inner = inner
+
+    def __iter__(self) -> Marked:
+        return self
+
+    def __next__(self) -> object:
+        with doing(Work("http")):
+            return next(self._inner)
+
+    def close(self) -> None:
+        with doing(Work("http")):
+            cast(Any, self._inner).close()
 
 
 _CHAIN = 8  # errors below one another

@@ -13,6 +13,7 @@ from typing import Any, cast
 from agentloom.adapters.exchanges import (
     Classified,
     Exchange,
+    Marked,
     bare_error,
     chain_of,
     classified,
@@ -176,7 +177,7 @@ class _Blocking:
                 raise made  # noqa: B904 - its causes are its own
 
     def _stream(self, request: Any, found: Classified) -> Any:
-        stream = open_inline(found.spec, lambda _: _Marked(self._events(request, found)))
+        stream = open_inline(found.spec, lambda _: Marked(self._events(request, found)))
         head = cast("dict[str, Any]", next(stream))
         body = self._seam.blocking_stream(self._seam.module, stream, request, found)
         return _rebuilt(self._seam, head, request, body)
@@ -338,21 +339,3 @@ class _AwaitedStream:
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-class _Marked:
-    """An iterator whose every step counts as host work."""
-
-    def __init__(self, inner: Iterator[object]) -> None:
-        self._inner = inner
-
-    def __iter__(self) -> _Marked:
-        return self
-
-    def __next__(self) -> object:
-        with doing(Work("http")):
-            return next(self._inner)
-
-    def close(self) -> None:
-        with doing(Work("http")):
-            cast(Any, self._inner).close()

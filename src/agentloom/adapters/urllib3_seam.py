@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, cast
 
-from agentloom.adapters.exchanges import Classified, classified, exchange_of, tell
+from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, tell
 from agentloom.adapters.http_client import answer_of, pieces_of, values_of, whole_value
 from agentloom.adapters.http_wire import body_bytes
 from agentloom.adapters.urllib3_errors import cleaned, restored
@@ -133,7 +133,7 @@ class _Sending:
         found = classified(exchange)
         with restored(self._urllib3, pool, self._conn):
             if found.spec.stream:
-                stream = open_inline(found.spec, lambda _: _Marked(self._values(found)))
+                stream = open_inline(found.spec, lambda _: Marked(self._values(found)))
                 head = cast("dict[str, Any]", next(stream))
                 return self._answer(head, self._pieces(stream, found))
             value = cast("dict[str, Any]", call_inline(found.spec, lambda _: self._whole(found)))
@@ -229,24 +229,6 @@ class _Plain:
 
     def flush(self) -> bytes:
         return b""
-
-
-class _Marked:
-    """An iterator whose every step counts as host work."""
-
-    def __init__(self, inner: Iterator[object]) -> None:
-        self._inner = inner
-
-    def __iter__(self) -> _Marked:
-        return self
-
-    def __next__(self) -> object:
-        with doing(Work("http")):
-            return next(self._inner)
-
-    def close(self) -> None:
-        with doing(Work("http")):
-            cast(Any, self._inner).close()
 
 
 def _parts(value: Mapping[str, Any]) -> Iterator[bytes | None]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 import http.client
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, cast
 from urllib.error import URLError
 
-from agentloom.adapters.exchanges import Classified, classified, exchange_of, tell
+from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, tell
 from agentloom.adapters.http_client import answer_of, clean, pieces_of, values_of
 from agentloom.runtime.boundary import open_inline
 from agentloom.runtime.passed import passes
@@ -76,21 +76,12 @@ def _values(perform: Any, found: Classified) -> Iterator[object]:
         made = clean(error)
         raise made  # noqa: B904 - its causes are its own
     try:
-        yield from _marked(values_of(answer, found))
+        yield from Marked(values_of(answer, found))
     except (OSError, http.client.HTTPException) as error:
         made = clean(error)
         raise made  # noqa: B904 - its causes are its own
     finally:
         answer.close()
-
-
-def _marked(values: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    while True:
-        with doing(Work("http")):
-            value = next(values, None)
-        if value is None:
-            return
-        yield value
 
 
 def _pieces(stream: Any, found: Classified) -> Iterator[bytes | None]:
