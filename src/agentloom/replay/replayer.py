@@ -95,7 +95,8 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
     stand_by()
     watch_collector()
     nonce = recording.nonce if recording.nonce is not None else _NO_NONCE
-    redactor = Redactor(rules_of_record(recording.payload("policy")), recording.secrets())
+    policy = recording.payload("policy")
+    redactor = Redactor(rules_of_record(policy), recording.secrets())
     engine = Engine(NoLedger(), source, nonce=nonce, types=TYPES, places=Places(root), redactor=redactor)
     source.redactor, source.redact = redactor, weakref.WeakMethod(engine.redact)
 
@@ -106,7 +107,7 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
         return failure
 
     guard = guard_for_replay(
-        recording.payload("policy"),
+        policy,
         recording.start.get("clock"),
         lambda: recording.payload("env"),
         recording.variables,
@@ -115,7 +116,6 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
     session = Session(
         engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed, guard=guard
     )
-    policy = recording.payload("policy")
     session.adopts = guard.virtual and isinstance(policy, dict) and policy.get("threads") == "adopted"
     session.passes = isinstance(policy, dict) and policy.get("sockets") == "passed"
     if _runs_in_place(recording):
