@@ -204,6 +204,13 @@ class ReplaySource:
         written = redactor.clean(now)
         return redactor.tree(now) if written is not now and _agree(redactor, then, written) else written
 
+    def _beside(self, then: Tree, now: Tree) -> tuple[Tree, bool]:
+        """``now``, as it would be written where it is not what was recorded, and whether it is that then."""
+        if same_tree(then, now, ordered=True):
+            return now, True
+        written = self._as_written(then, now)
+        return written, same_tree(then, written, ordered=True)
+
     def _same_but_for_ids(self, recorded: RecordedCall, call: Call) -> bool:
         """Whether only ids differ that a framework stamps afresh in every process; they are noted then."""
         if (recorded.type, recorded.name, recorded.profile) != (call.type, call.name, call.profile):
@@ -454,8 +461,8 @@ class ReplaySource:
             )
         step.used = True
         then = self._payload(lambda: self.recording.outcome(recorded))
-        tree = tree if same_tree(then, tree, ordered=True) else self._as_written(then, tree)
-        if recorded.status != status or not same_tree(then, tree, ordered=True):
+        tree, same = self._beside(then, tree)
+        if recorded.status != status or not same:
             comparison = compare(then, tree, ordered=True, root="result")
             message = (
                 "" if recorded.status == status else f"Status {recorded.status} when recorded, {status} now."
@@ -508,11 +515,11 @@ class ReplaySource:
         if end["status"] == "cancelled" != status:
             raise self._failed(self._end_finding(None))
         then = self._payload(self.recording.output)
-        tree = tree if same_tree(then, tree, ordered=True) else self._as_written(then, tree)
+        tree, same = self._beside(then, tree)
         if status != end["status"]:
             message = f"The run was {end['status']} when recorded; now it is {status}."
             raise self._failed(Finding("output", None, message, self._outputs(then, tree), reason="status"))
-        if not same_tree(then, tree, ordered=True):
+        if not same:
             raise self._failed(Finding("output", None, "", self._outputs(then, tree), reason="value"))
         self.complete = True
 
