@@ -85,14 +85,13 @@ def _by_number(real: Callable[[int], Any], convert: Callable[[int], Any]) -> Cal
 
     def clock(_: object, clk_id: int, /) -> Any:
         session = acting()
-        read = reads.get(clk_id)
         if session is None:
             return real(clk_id)
-        if read is None:
-            real(
-                clk_id
-            )  # of a thread or a process: what these have worked. Raises where there is no such clock
-        return convert((read or _worked)(session))
+        read = reads.get(clk_id)
+        if read is None:  # of a thread or a process: what these have worked
+            real(clk_id)  # raises where there is no such clock
+            read = _worked
+        return convert(read(session))
 
     return clock
 
