@@ -107,7 +107,7 @@ class Redactor:
             self._environment = environment_values()
             self._learn_environment(self._environment.values)
         finder = self._finder
-        if (len(data) > _LARGE or finder.find(data, True) or not finder.quick) and finder.suspects(
+        if (len(data) > _LARGE or not finder.quick or finder.find(data, True)) and finder.suspects(
             data, pieces=(PIECED, SPELT)
         ):
             raise Suspect
