@@ -194,18 +194,6 @@ _CHAT_KEY = frozenset(
         "stream_options",
     ]
 )
-_CHAT_NOTED = frozenset(
-    [
-        "user",
-        "metadata",
-        "safety_identifier",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "prompt_cache_options",
-        "service_tier",
-        "store",
-    ]
-)
 _MODEL_KEY = frozenset(
     [
         "system",
@@ -256,15 +244,15 @@ _PROFILES: dict[str, Profile] = {
         Profile(
             "openai.chat/1",
             key=_CHAT_KEY,
-            noted=_CHAT_NOTED,
-            secret=frozenset(["api_key"]),
+            noted=fields_of.OPENAI_NOTED,
+            secret=_API_KEY,
             minted=frozenset(["messages"]),
         ),
         Profile(
             "agentloom.model/1",
             key=_CHAT_KEY | _MODEL_KEY,
-            noted=_CHAT_NOTED | _MODEL_NOTED,
-            secret=frozenset(["api_key"]),
+            noted=fields_of.OPENAI_NOTED | _MODEL_NOTED,
+            secret=_API_KEY,
             scrub={"extra_headers": _headers, "extra_query": _query, "base_url": plain_url},
             minted=frozenset(["messages"]),
         ),
