@@ -134,7 +134,7 @@ class Engine:
             call_id,
             scope.path,
             self.calls + 1,
-            spec.src or (partial(self._place, scope) if waits else self._place(scope)),
+            spec.src or (partial(self.place, scope) if waits else self.place(scope)),
             key,
             tree,
             key_tree,
@@ -242,7 +242,7 @@ class Engine:
             key=self._keys.key("state/1", "state", name, {"value": written}, {}),
             tree=written,
             reads=reads,
-            src=src or self._place(scope),
+            src=src or self.place(scope),
             goto=goto,
             others=others,
             made=tree,
@@ -476,7 +476,8 @@ class Engine:
         """Whether a replay has diverged."""
         return isinstance(self.failure, Diverged)
 
-    def _place(self, scope: Scope) -> str:
+    def place(self, scope: Scope) -> str:
+        """Where the agent's code is that runs now; that of ``scope`` where none of it is on the stack."""
         src = self.places.caller()
         return scope.src if src == "?" else src
 

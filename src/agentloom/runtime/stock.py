@@ -183,8 +183,7 @@ class StockCalls:
         if self._marked or session.over or session.engine.failure is not None:
             return
         self._marked = True
-        where = session.engine.places.caller()
-        where = scope.src if where == "?" else where
+        where = session.engine.place(scope)
         with self.alone(scope):
             session.engine.mark("gap", {"what": what, "where": where, "next": _NEXT}, why=GAP)
         _log.warning(
