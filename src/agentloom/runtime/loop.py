@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterator
     from contextvars import Context
 
+    _InThread = Callable[[Any, Callable[..., Any], tuple[Any, ...]], "asyncio.Future[Any] | None"]
+
 __all__ = [
     "Deadlock", "Future", "InnerLoop", "LoopNotSupported", "Task", "drive_virtual", "refused_threadsafe",
 ]  # fmt: skip
@@ -155,10 +157,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         #: Takes ``(callback, args, context)`` that another thread handed to ``call_soon_threadsafe``.
         self.inject: Callable[[Callable[..., object], tuple[Any, ...], Context], asyncio.Handle] | None = None
         #: Takes ``(executor, func, args)``; the future of ``func`` in a thread of the run, or None: it is to be inline.
-        self.in_thread: (
-            Callable[[Any, Callable[..., Any], tuple[Any, ...]], asyncio.Future[Any] | None] | None
-        )
-        self.in_thread = None
+        self.in_thread: _InThread | None = None
         self._clock_resolution = 1e-9
         self._owner = get_ident()
         self._pumping = False
@@ -495,9 +494,8 @@ class InnerLoop(RefusedIO, BaseEventLoop):
     def close(self) -> None:
         """Close the loop: nothing that was scheduled runs any more."""
         super().close()
-        self.drive = self.in_thread = self.inject = (
-            None  # they hold the driver, which holds this loop: a cycle
-        )
+        # They hold the driver, which holds this loop: a cycle.
+        self.drive = self.in_thread = self.inject = None
         self._timers.clear()
         self._stale = 0
 
