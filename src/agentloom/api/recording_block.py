@@ -29,7 +29,7 @@ from agentloom.runtime.recorder import Recording, RunOptions, begin
 from agentloom.runtime.scope import Scope, current, entered
 from agentloom.runtime.session import Session
 from agentloom.runtime.stock import LiveInPlace, StockCalls
-from agentloom.store import Store, open_store
+from agentloom.store import Store
 
 __all__ = ["RecordedBlock", "replay_block"]
 
@@ -154,7 +154,7 @@ class RecordedBlock:
     def _begin_recording(self) -> None:
         agent = self._target.agent(_not_called, self._options.guard)
         target = self._target
-        store = self._where = held(self._store if self._store is not None else open_store(), self._keep)
+        store = self._where = held(self._store, self._keep)
         self._stack.enter_context(held_back())
         recording = self._recording = begin(
             agent,

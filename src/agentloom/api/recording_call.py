@@ -16,7 +16,7 @@ from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import RunOptions, begin, record_blocking
 from agentloom.runtime.scope import current, entered
 from agentloom.runtime.stock import LiveInPlace, StockCalls
-from agentloom.store import Store, open_store
+from agentloom.store import Store
 
 __all__ = ["record_call"]
 
@@ -53,7 +53,7 @@ def record_call(
         if chosen == "replay":
             replay_in_place(trace_to_replay(target.name, options.tags, store), target, main)
             return outcome.again()
-        _recorded(main, target, options, held(store if store is not None else open_store(), keep))
+        _recorded(main, target, options, held(store, keep))
         return cast(R, outcome.value)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from agentloom.api.trace import Trace
 from agentloom.errors import RunNotFound, StoreFailed
-from agentloom.store import Appender, Query, RunRow, Store
+from agentloom.store import Appender, Query, RunRow, Store, open_store
 
 __all__ = ["Held", "Keep", "checked_keep", "checked_rate", "held", "sampled"]
 
@@ -56,9 +56,10 @@ def sampled(rate: float, key: str | None) -> bool:
     return int.from_bytes(digest[:8], "big") < rate * 2**64
 
 
-def held(store: Store, keep: Keep) -> Store:
-    """``store``, or what holds a run until it is known whether it is kept."""
-    return store if keep == "all" else Held(store, keep)
+def held(store: Store | None, keep: Keep) -> Store:
+    """``store`` (None: the default one), or what holds a run until it is known whether it is kept."""
+    chosen = store if store is not None else open_store()
+    return chosen if keep == "all" else Held(chosen, keep)
 
 
 class _Appender:

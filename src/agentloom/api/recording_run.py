@@ -17,7 +17,7 @@ from agentloom.replay.report import Report
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import RunOptions, begin, record_async
 from agentloom.runtime.scope import Scope, current, entered
-from agentloom.store import Store, open_store
+from agentloom.store import Store
 
 __all__ = ["Outcome", "RecordedRun", "replay_in_place"]
 
@@ -178,7 +178,7 @@ class RecordedRun(Coroutine[Any, Any, R]):
             return outcome.of(self._coroutine)
 
         agent = target.agent(main, self._options.guard)
-        store = self._where = held(self._store if self._store is not None else open_store(), self._keep)
+        store = self._where = held(self._store, self._keep)
         recording = begin(
             agent,
             target.args,

@@ -80,13 +80,11 @@ class Target:
             entry["kind"] = "function"
             if self.wrapped:
                 entry["wrapped"] = self.wrapped
-            if self.stock:
-                entry["stock"] = True
         else:
             entry["kind"] = "block" if self.block else "call"
             entry["missing"] = self.missing
-            if self.stock:
-                entry["stock"] = True
+        if self.stock:
+            entry["stock"] = True
         return code
 
 
