@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self, cast
 
+from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Held, Keep, held
 from agentloom.api.recording_mode import mode, replaying, trace_to_replay
 from agentloom.api.recording_target import Target, plain, target_of_block
@@ -34,28 +35,23 @@ from agentloom.store import Store
 __all__ = ["RecordedBlock", "replay_block"]
 
 
-class RecordedBlock:
+class RecordedBlock(Handle):
     """A block of code as a run; ``with`` and ``async with`` do the same. ``output`` may be set in it.
 
     Host calls are made where they stand, on whatever loop or thread runs there. Used once.
     """
 
+    _to_end = "leave the block first"
+
     def __init__(self, target: Target, options: RunOptions, store: Store | None, keep: Keep = "all") -> None:
-        self._target = target
-        self._options = options
-        self._store = store
-        self._keep: Keep = keep
+        super().__init__(target, options, store, keep)
         self._stack = contextlib.ExitStack()
         self._session: Session | None = None
         self._recording: Recording | None = None
         self._source: ReplaySource | None = None
         self._facts: CodeFacts | None = None
-        self._run: str | None = None
-        self._where: Store | None = None
-        self._state = "has not ended"
         self._entered = False
         self.output: Any = None
-        self.report: Report | None = None
         self._note: object = None
         self._ended_by: BaseException | None = None
         self._failed = False
@@ -66,21 +62,6 @@ class RecordedBlock:
         """How the run is to end where the block does not raise. ``failed``: it counts as failed for ``keep``;
         ``error``: what ended it; ``note``: what else the trace is to hold."""
         self._failed, self._ended_by, self._note = failed, error, note
-
-    @property
-    def run_id(self) -> str | None:
-        """The id of the run, in the block already; None where nothing is recorded."""
-        return self._run
-
-    @property
-    def trace(self) -> Trace:
-        """The record. ``TargetError`` in the block, and where there is none (``AGENTLOOM=off``)."""
-        if self._run is None or self._where is None or self._state:
-            raise TargetError(
-                f"there is no trace of {self._target.name}: it {self._state}",
-                hint="leave the block first" if "ended" in self._state else None,
-            )
-        return Trace.of_run(self._run, self._where, self._target.again())
 
     def __repr__(self) -> str:
         return f"<recorded block {self._target.name}{f', run {self._run}' if self._run else ''}>"

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar, cast
 
+from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Held, Keep, held
 from agentloom.api.recording_mode import mode, trace_to_replay
 from agentloom.api.recording_target import Target, plain
 from agentloom.api.trace import RunNote, Trace
 from agentloom.api.tracebacks import UserFrames
-from agentloom.errors import DivergenceError, TargetError
+from agentloom.errors import DivergenceError
 from agentloom.replay.replayer import replay
 from agentloom.replay.report import Report
 from agentloom.runtime.loading import refuse_while_loading
@@ -73,11 +74,13 @@ def replay_in_place(trace: Trace, target: Target, main: Callable[..., Any]) -> R
     return report
 
 
-class RecordedRun(Coroutine[Any, Any, R]):
+class RecordedRun(Handle, Coroutine[Any, Any, R]):
     """A coroutine whose execution is a run. Await it, or give it to ``asyncio.run``, ``create_task``, ``gather``.
 
     ``trace`` is the record once it has ended, well or not; ``report`` that of a replay.
     """
+
+    _to_end = "await it first"
 
     def __init__(
         self,
@@ -87,31 +90,9 @@ class RecordedRun(Coroutine[Any, Any, R]):
         store: Store | None,
         keep: Keep = "all",
     ) -> None:
-        self._keep: Keep = keep
+        super().__init__(target, options, store, keep)
         self._coroutine = coroutine
-        self._target = target
-        self._options = options
-        self._store = store
         self._made: Coroutine[Any, Any, R] | None = None
-        self._run: str | None = None
-        self._where: Store | None = None
-        self._state = "has not ended"
-        self.report: Report | None = None
-
-    @property
-    def run_id(self) -> str | None:
-        """The id of the run, from its beginning on; None where nothing is recorded."""
-        return self._run
-
-    @property
-    def trace(self) -> Trace:
-        """The record. ``TargetError`` before the run has ended, and where there is none (``AGENTLOOM=off``)."""
-        if self._run is None or self._where is None or self._state:
-            raise TargetError(
-                f"there is no trace of {self._target.name}: it {self._state}",
-                hint="await it first" if "ended" in self._state else None,
-            )
-        return Trace.of_run(self._run, self._where, self._target.again())
 
     # -- as a coroutine ----------------------------------------------------------------------------------------------
 
