@@ -12,8 +12,15 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from agentloom.adapters.aiohttp_errors import cleaned
-from agentloom.adapters.exchanges import Classified, comes_whole, counted, piece_of, whole_of
-from agentloom.adapters.http_wire import EventReader, head_fields
+from agentloom.adapters.exchanges import (
+    Classified,
+    awaited_events,
+    comes_whole,
+    is_events,
+    piece_of,
+    whole_of,
+)
+from agentloom.adapters.http_wire import head_fields
 from agentloom.errors import NotSupported
 from agentloom.runtime.scope import outside
 from agentloom.runtime.work import Work, doing
@@ -48,9 +55,9 @@ class Outer:
                     yield whole_of(_head(message), kind, await payload.read(), found)
                     return
                 yield _head(message)
-                if (kind or "").lower().startswith("text/event-stream"):
-                    async for event in self._read(payload):
-                        yield counted(event, found)
+                if is_events(kind):
+                    async for event in awaited_events(payload.iter_any(), found, self._aiohttp.ClientError):
+                        yield event
                 elif comes_whole(kind, found):
                     body = await payload.read()
                     if body:
@@ -58,19 +65,6 @@ class Outer:
                 else:
                     async for piece in payload.iter_any():
                         yield piece_of(None, piece, found, whole=False)
-
-    async def _read(self, payload: Any) -> AsyncIterator[dict[str, Any]]:
-        reader = EventReader()
-        try:
-            async for data in payload.iter_any():
-                for event in reader.feed(data):
-                    yield event
-        except self._aiohttp.ClientError:
-            for event in reader.finish():  # what came before the connection was lost
-                yield event
-            raise
-        for event in reader.finish():
-            yield event
 
     @contextlib.asynccontextmanager
     async def _answer(

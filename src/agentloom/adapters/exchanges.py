@@ -6,11 +6,11 @@ APIs claim exchanges as their own with `claim`; what nobody claims is an ``http`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.adapters.http_wire import answer_fields, body_fields, plain_body, request_fields
+from agentloom.adapters.http_wire import EventReader, answer_fields, body_fields, plain_body, request_fields
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.work import Work, doing
@@ -20,14 +20,17 @@ __all__ = [
     "Classify",
     "Exchange",
     "Marked",
+    "awaited_events",
     "bare_error",
     "chain_of",
     "claim",
     "classified",
     "comes_whole",
     "counted",
+    "events_of",
     "exchange_of",
     "http_call",
+    "is_events",
     "observe",
     "piece_of",
     "tell",
@@ -132,6 +135,44 @@ def counted(value: dict[str, Any], found: Classified) -> dict[str, Any]:
     """An answer, or an event of a stream, with the token counts that it tells (``usage``)."""
     usage = found.usage(value.get("json")) if found.usage is not None else None
     return value | {"usage": dict(usage)} if usage else value
+
+
+def is_events(content_type: str | None) -> bool:
+    """Whether an answer is a stream of server-sent events."""
+    return (content_type or "").lower().startswith("text/event-stream")
+
+
+def events_of(
+    pieces: Iterable[bytes], found: Classified, lost: type[BaseException]
+) -> Iterator[dict[str, Any]]:
+    """The events of a body that comes in ``pieces``. ``lost``: what is raised where the connection is lost; what came
+    before that comes first."""
+    reader = EventReader()
+    try:
+        for data in pieces:
+            for event in reader.feed(data):
+                yield counted(event, found)
+    except lost:
+        yield from (counted(event, found) for event in reader.finish())
+        raise
+    yield from (counted(event, found) for event in reader.finish())
+
+
+async def awaited_events(
+    pieces: AsyncIterable[bytes], found: Classified, lost: type[BaseException]
+) -> AsyncGenerator[dict[str, Any]]:
+    """As ``events_of``, for pieces that are awaited."""
+    reader = EventReader()
+    try:
+        async for data in pieces:
+            for event in reader.feed(data):
+                yield counted(event, found)
+    except lost:
+        for event in reader.finish():
+            yield counted(event, found)
+        raise
+    for event in reader.finish():
+        yield counted(event, found)
 
 
 def piece_of(content_type: str | None, data: bytes, found: Classified, *, whole: bool) -> dict[str, Any]:

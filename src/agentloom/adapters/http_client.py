@@ -17,12 +17,12 @@ from agentloom.adapters.exchanges import (
     bare_error,
     chain_of,
     comes_whole,
-    counted,
+    events_of,
+    is_events,
     piece_of,
     whole_of,
 )
 from agentloom.adapters.http_wire import (
-    EventReader,
     head_fields,
     head_pairs,
     head_reason,
@@ -67,16 +67,8 @@ def values_of(answer: http.client.HTTPResponse, found: Classified) -> Iterator[d
     end: dict[str, Any] = {}
     kind: str | None = None if encoded else answer.headers.get("content-type")
     body = _read(answer, end)
-    if (kind or "").lower().startswith("text/event-stream"):
-        reader = EventReader()
-        try:
-            for data in body:
-                for event in reader.feed(data):
-                    yield counted(event, found)
-        except OSError:
-            yield from (counted(event, found) for event in reader.finish())  # before the connection was lost
-            raise
-        yield from (counted(event, found) for event in reader.finish())
+    if is_events(kind):
+        yield from events_of(body, found, OSError)
     elif comes_whole(kind, found):
         data = b"".join(body)
         if data:

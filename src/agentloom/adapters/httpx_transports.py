@@ -5,7 +5,8 @@ Both live and on replay the response is built from the recorded value, so the SD
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,18 +15,19 @@ from agentloom.adapters.exchanges import (
     Classified,
     Exchange,
     Marked,
+    awaited_events,
     bare_error,
     chain_of,
     classified,
     comes_whole,
-    counted,
+    events_of,
     exchange_of,
+    is_events,
     piece_of,
     tell,
     whole_of,
 )
 from agentloom.adapters.http_wire import (
-    EventReader,
     body_bytes,
     head_fields,
     head_pairs,
@@ -75,10 +77,6 @@ def _head(response: Any) -> dict[str, Any]:
 def _type(response: Any) -> str | None:
     kind: str | None = response.headers.get("content-type")
     return kind
-
-
-def _is_events(response: Any) -> bool:
-    return (_type(response) or "").lower().startswith("text/event-stream")
 
 
 def _is_done(event: Mapping[str, Any]) -> bool:
@@ -131,9 +129,14 @@ class _Seam:
     blocking_stream: Any
     awaited_stream: Any
 
-    def clean(self, error: BaseException) -> BaseException:
-        """A transport error and its causes without their requests and sockets: types and messages."""
-        return chain_of(error, self._kept)
+    @contextlib.contextmanager
+    def cleaned(self) -> Generator[None]:
+        """Transport errors and their causes leave the block without their requests and sockets: types and messages."""
+        try:
+            yield
+        except self.module.RequestError as error:
+            made = chain_of(error, self._kept)
+            raise made  # noqa: B904 - its causes are its own
 
     def _kept(self, error: BaseException) -> BaseException | None:
         if isinstance(error, self.module.RequestError):
@@ -164,17 +167,13 @@ class _Blocking:
         return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
 
     def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
-        with doing(Work("http")):
+        with doing(Work("http")), self._seam.cleaned():
+            response = self._inner.handle_request(request)
             try:
-                response = self._inner.handle_request(request)
-                try:
-                    response.request = request
-                    return whole_of(_head(response), _type(response), response.read(), found)
-                finally:
-                    response.close()
-            except self._seam.module.RequestError as error:
-                made = self._seam.clean(error)
-                raise made  # noqa: B904 - its causes are its own
+                response.request = request
+                return whole_of(_head(response), _type(response), response.read(), found)
+            finally:
+                response.close()
 
     def _stream(self, request: Any, found: Classified) -> Any:
         stream = open_inline(found.spec, lambda _: Marked(self._events(request, found)))
@@ -183,35 +182,25 @@ class _Blocking:
         return _rebuilt(self._seam, head, request, body)
 
     def _events(self, request: Any, found: Classified) -> Iterator[object]:
-        try:
+        lost = self._seam.module.RequestError
+        with self._seam.cleaned():
             response = self._inner.handle_request(request)
             try:
                 response.request = request
                 yield _head(response)
-                if not _is_events(response):
-                    if comes_whole(_type(response), found):
-                        yield piece_of(_type(response), response.read(), found, whole=True)
-                    else:
-                        for data in response.iter_bytes():
-                            yield piece_of(None, data, found, whole=False)
-                    return
-                reader = EventReader()
-                try:
+                kind = _type(response)
+                if is_events(kind):
+                    for event in events_of(response.iter_bytes(), found, lost):
+                        yield event
+                        if _is_done(event):
+                            return
+                elif comes_whole(kind, found):
+                    yield piece_of(kind, response.read(), found, whole=True)
+                else:
                     for data in response.iter_bytes():
-                        for event in reader.feed(data):
-                            yield counted(event, found)
-                            if _is_done(event):
-                                return
-                except self._seam.module.RequestError:
-                    # What came before the connection was lost.
-                    yield from (counted(event, found) for event in reader.finish())
-                    raise
-                yield from (counted(event, found) for event in reader.finish())
+                        yield piece_of(None, data, found, whole=False)
             finally:
                 response.close()
-        except self._seam.module.RequestError as error:
-            made = self._seam.clean(error)
-            raise made  # noqa: B904 - its causes are its own
 
 
 class _BlockingStream:
@@ -263,18 +252,14 @@ class _Awaited:
         return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
 
     async def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
-        with doing(Work("http")):
+        with doing(Work("http")), self._seam.cleaned():
+            response = await self._inner.handle_async_request(request)
             try:
-                response = await self._inner.handle_async_request(request)
-                try:
-                    response.request = request
-                    body = await response.aread()
-                    return whole_of(_head(response), _type(response), body, found)
-                finally:
-                    await response.aclose()
-            except self._seam.module.RequestError as error:
-                made = self._seam.clean(error)
-                raise made  # noqa: B904 - its causes are its own
+                response.request = request
+                body = await response.aread()
+                return whole_of(_head(response), _type(response), body, found)
+            finally:
+                await response.aclose()
 
     async def _stream(self, request: Any, found: Classified) -> Any:
         stream = open_async(found.spec, lambda _: self._events(request, found))
@@ -283,37 +268,28 @@ class _Awaited:
         return _rebuilt(self._seam, head, request, body)
 
     async def _events(self, request: Any, found: Classified) -> AsyncIterator[object]:
-        with doing(Work("http")):
+        lost = self._seam.module.RequestError
+        with doing(Work("http")), self._seam.cleaned():
+            response = await self._inner.handle_async_request(request)
             try:
-                response = await self._inner.handle_async_request(request)
-                try:
-                    response.request = request
-                    yield _head(response)
-                    if not _is_events(response):
-                        if comes_whole(_type(response), found):
-                            yield piece_of(_type(response), await response.aread(), found, whole=True)
-                        else:
-                            async for data in response.aiter_bytes():
-                                yield piece_of(None, data, found, whole=False)
-                        return
-                    reader = EventReader()
-                    try:
-                        async for data in response.aiter_bytes():
-                            for event in reader.feed(data):
-                                yield counted(event, found)
-                                if _is_done(event):
-                                    return
-                    except self._seam.module.RequestError:
-                        for event in reader.finish():  # what came before the connection was lost
-                            yield counted(event, found)
-                        raise
-                    for event in reader.finish():
-                        yield counted(event, found)
-                finally:
-                    await response.aclose()
-            except self._seam.module.RequestError as error:
-                made = self._seam.clean(error)
-                raise made  # noqa: B904 - its causes are its own
+                response.request = request
+                yield _head(response)
+                kind = _type(response)
+                if is_events(kind):
+                    async with contextlib.aclosing(
+                        awaited_events(response.aiter_bytes(), found, lost)
+                    ) as events:
+                        async for event in events:
+                            yield event
+                            if _is_done(event):
+                                return
+                elif comes_whole(kind, found):
+                    yield piece_of(kind, await response.aread(), found, whole=True)
+                else:
+                    async for data in response.aiter_bytes():
+                        yield piece_of(None, data, found, whole=False)
+            finally:
+                await response.aclose()
 
 
 class _AwaitedStream:
