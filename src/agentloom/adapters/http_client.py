@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import http.client
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from agentloom.adapters.exchanges import (
@@ -30,7 +30,7 @@ from agentloom.adapters.http_wire import (
     value_bytes,
 )
 
-__all__ = ["answer_of", "clean", "head_of", "pieces_of", "values_of", "whole_value"]
+__all__ = ["answer_of", "clean", "head_of", "piece_bytes", "values_of", "whole_value"]
 
 _PIECE = 1 << 16
 
@@ -102,14 +102,11 @@ def clean(error: BaseException) -> BaseException:
     return chain_of(error, bare_error)
 
 
-def pieces_of(values: Iterable[object]) -> Iterator[bytes | None]:
-    """The pieces of a recorded body; None where it broke off in the middle of a chunked one."""
-    for value in values:
-        piece = cast("Mapping[str, Any]", value)
-        if "cut" in piece and "body" not in piece and "status" not in piece:
-            yield None
-        else:
-            yield value_bytes(piece)
+def piece_bytes(value: Mapping[str, Any]) -> bytes | None:
+    """One piece of a recorded body; None where it broke off in the middle of a chunked one."""
+    if "cut" in value and "body" not in value and "status" not in value:
+        return None
+    return value_bytes(value)
 
 
 class _Frames(io.RawIOBase):

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, tell
-from agentloom.adapters.http_client import answer_of, pieces_of, values_of, whole_value
+from agentloom.adapters.http_client import answer_of, piece_bytes, values_of, whole_value
 from agentloom.adapters.http_wire import body_bytes
 from agentloom.adapters.urllib3_errors import cleaned, restored
 from agentloom.errors import NotSupported
@@ -184,7 +184,7 @@ class _Sending:
                     tell(value, found)
                     if "cut" in value and value["cut"] is not None:
                         raise self._urllib3.exceptions.IncompleteRead(0, value["cut"])
-                    yield from pieces_of([value])
+                    yield piece_bytes(value)
         finally:
             stream.close()
 

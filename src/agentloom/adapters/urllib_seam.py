@@ -13,7 +13,7 @@ from typing import Any, cast
 from urllib.error import URLError
 
 from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, tell
-from agentloom.adapters.http_client import answer_of, clean, pieces_of, values_of
+from agentloom.adapters.http_client import answer_of, clean, piece_bytes, values_of
 from agentloom.runtime.boundary import open_inline
 from agentloom.runtime.passed import passes
 from agentloom.runtime.work import Work, doing
@@ -88,6 +88,6 @@ def _pieces(stream: Any, found: Classified) -> Iterator[bytes | None]:
     try:
         for value in stream:
             tell(value, found)
-            yield from pieces_of([value])
+            yield piece_bytes(value)
     finally:
         stream.close()
