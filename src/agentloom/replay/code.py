@@ -48,7 +48,6 @@ class CodeChange:
     literals: frozenset[str] = field(default=frozenset(), repr=False)
     names: frozenset[str] = field(default=frozenset(), repr=False)
     span: tuple[int, int] = (0, 0)
-    span_recorded: tuple[int, int] = (0, 0)
 
     @property
     def title(self) -> str:
@@ -177,7 +176,7 @@ class _Compare:
             "changed" if before and after else "added" if after else "removed",
             line_now, line_old, removed, added,
             old_literals - new_literals, new_literals - old_literals,
-            _names(after.node if after else before.node if before else ast.Pass()), new_span, old_span,
+            _names(after.node if after else before.node if before else ast.Pass()), new_span,
         )  # fmt: skip
 
 
