@@ -15,7 +15,7 @@ from types import BuiltinFunctionType
 from typing import Any, cast
 
 from agentloom.runtime.guard import acting
-from agentloom.runtime.guard_names import NAMES, called_as, stand_in
+from agentloom.runtime.guard_names import NAMES, called_as, replace_beneath, stand_in
 from agentloom.runtime.scope import Scope, here
 
 __all__ = ["draw", "install", "install_loaded"]
@@ -66,12 +66,10 @@ def _seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
 def install() -> None:
     """Replace the sources of randomness."""
     NAMES.put(os, "urandom", stand_in(os, _urandom, _bytes(_urandom)), _urandom)
-    for name in ("posix", "nt"):
-        if name in sys.modules:
-            cast(Any, sys.modules[name]).urandom = os.urandom
+    replace_beneath("urandom", _urandom)
     if _getrandom is not None:
         NAMES.put(os, "getrandom", stand_in(os, _getrandom, _bytes(_getrandom)), _getrandom)
-        cast(Any, sys.modules["posix"]).getrandom = os.getrandom
+        replace_beneath("getrandom", _getrandom)
     cast(Any, random)._urandom = os.urandom
     inner = cast(Any, random)._inst
     for name, value in list(vars(random).items()):
