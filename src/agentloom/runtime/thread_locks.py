@@ -282,10 +282,8 @@ _monotonic: Callable[[], float] = REAL_CLOCKS["monotonic"]
 
 def _waited() -> float:
     """The clock by which the standard library measures how long it has waited: virtual in a strand."""
-    strand = STRANDS.get(get_ident())
-    if strand is None or strand.baton.owner is not strand:
-        return _monotonic()
-    return strand.baton.session.engine.vt / 1e9
+    strand = holder()
+    return _monotonic() if strand is None else strand.baton.session.engine.vt / 1e9
 
 
 def _virtual_waits() -> None:
