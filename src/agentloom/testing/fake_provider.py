@@ -134,7 +134,7 @@ class _Handler(QuietHandler):
         return cast("FakeProvider", self.owner)
 
     def answer(self) -> None:
-        data = self._read()
+        data = self.received()
         path = self.path.partition("?")[0]
         ends = _ENDS | (_MORE if self.fake.others else {})
         protocol: Protocol | None = next((one for end, one in ends.items() if path.endswith(end)), None)
@@ -147,17 +147,6 @@ class _Handler(QuietHandler):
             self.close_connection = True
             return
         self._answer(seen, reply)
-
-    def _read(self) -> bytes:
-        """The body, also one that comes in chunks."""
-        if "chunked" not in (self.headers.get("transfer-encoding") or "").lower():
-            return self.rfile.read(int(self.headers.get("content-length") or 0))
-        parts: list[bytes] = []
-        while size := int(self.rfile.readline().partition(b";")[0], 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(parts)
 
     def other(self) -> None:
         """Answer a request of another method than POST."""

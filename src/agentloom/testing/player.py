@@ -165,7 +165,7 @@ class _Handler(QuietHandler):
 
     def answer(self) -> None:
         try:
-            body = self._received()
+            body = self.received()
             target = urlsplit(self.path)  # a proxy's client sends the whole address
         except ValueError as error:  # no number where a length has to be, no address
             self.send_error(400, str(error))
@@ -179,17 +179,6 @@ class _Handler(QuietHandler):
             self._missed(arrived.answer)
         else:
             self._play(arrived.answer, faults)
-
-    def _received(self) -> bytes:
-        if "chunked" not in (self.headers.get("transfer-encoding") or "").lower():
-            return self.rfile.read(int(self.headers.get("content-length") or 0))
-        parts: list[bytes] = []
-        while size := int(self.rfile.readline(20).partition(b";")[0], 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline(4)
-        while self.rfile.readline(65537).strip():  # trailers
-            pass
-        return b"".join(parts)
 
     def _missed(self, miss: Miss) -> None:
         error = {
