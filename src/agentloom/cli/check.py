@@ -43,7 +43,7 @@ def _names(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
 
 @dataclass(slots=True)
 class _Check:
-    """One check while it is made. ``unit``: what was looked at, in a word."""
+    """One check while it is made."""
 
     target: str
     sources: list[Source] = field(default_factory=list["Source"])

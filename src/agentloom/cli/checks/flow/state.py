@@ -55,7 +55,7 @@ class State(Frame):
         """Whether state of the module can be seen by another run."""
         return self.in_run and self.program.is_agent
 
-    def changed(self, node: ast.AST, path: str, how: str, value: ast.expr | None = None) -> None:
+    def changed(self, node: ast.AST, path: str, how: str) -> None:
         """The container at ``path`` is changed by ``how`` (a method, or ``=``)."""
         head, _, rest = path.partition(".")
         if not self.lasting or not head or (how not in CHANGES and how != "="):
@@ -64,7 +64,7 @@ class State(Frame):
             said = f"{head}, a default argument of {self._within()}(), is changed here"
             self.report("mutable-default", self._default(head) or node, said)
         elif self.is_module_level(head) and not rest and self._is_read(head):
-            self._module_state(node, head, value)
+            self._module_state(node, head)
         elif head in ("self", "cls") and rest and "." not in rest:
             self._class_state(node, rest)
 
@@ -103,7 +103,7 @@ class State(Frame):
 
     # -- what is where -----------------------------------------------------------------------------------------------
 
-    def _module_state(self, node: ast.AST, name: str, value: ast.expr | None) -> None:
+    def _module_state(self, node: ast.AST, name: str) -> None:
         if self._is_memo(name):
             said = f"{name} keeps results of {self._within()}() from run to run"
             self.report("cache", node, said)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from agentloom.cli.checks.findings import Level
 
@@ -55,11 +54,10 @@ _ANY = Kind()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A kind and marks. ``node``: where the value was made, for messages."""
+    """A kind and marks."""
 
     kind: Kind = _ANY
     marks: frozenset[Mark] = frozenset[Mark]()
-    node: ast.expr | None = field(default=None, compare=False)
 
     def strong(self) -> frozenset[Mark]:
         """The marks that say something at a sink."""
@@ -68,7 +66,7 @@ class Value:
     def without(self, rules: frozenset[str]) -> Value:
         """The value without the marks of these rules."""
         kept = frozenset(mark for mark in self.marks if mark.rule not in rules or mark.inner)
-        return Value(self.kind, kept, self.node)
+        return Value(self.kind, kept)
 
     def inside(self) -> frozenset[Mark]:
         """The marks of a container that holds the value."""
@@ -76,11 +74,11 @@ class Value:
 
     def marked(self, *marks: Mark) -> Value:
         """The value with these marks as well."""
-        return Value(self.kind, self.marks | set(marks), self.node) if marks else self
+        return Value(self.kind, self.marks | set(marks)) if marks else self
 
     def of(self, name: str, elem: Kind | None = None) -> Value:
         """The same marks on another kind."""
-        return Value(Kind(name, elem), self.marks, self.node)
+        return Value(Kind(name, elem), self.marks)
 
 
 UNKNOWN = Value()

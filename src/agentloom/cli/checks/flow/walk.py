@@ -176,10 +176,10 @@ class Walk(Expressions):
         if isinstance(node.target, ast.Name):
             self.rebound(node, node.target.id)
         if isinstance(node.target, ast.Subscript):
-            self._into(node, node.target, value, node.value)
+            self._into(node, node.target, value)
             return
         if isinstance(node.target, ast.Name):
-            self.changed(node, path, "=" if target.kind.name in ("list", "dict", "set") else "", node.value)
+            self.changed(node, path, "=" if target.kind.name in ("list", "dict", "set") else "")
         self.at_messages(path, node, [value])
         if target.kind.name == "float" and self.loops and isinstance(node.op, ast.Add | ast.Sub):
             said = f"{text(node)} adds floats in the order of a set"
@@ -200,18 +200,18 @@ class Walk(Expressions):
         if isinstance(target, ast.Name):
             self.rebound(node, target.id)
         if isinstance(target, ast.Subscript):
-            self._into(node, target, value, made)
+            self._into(node, target, value)
         elif isinstance(target, ast.Tuple | ast.List) and is_loose(value.kind):
             self.bind(target, self.in_order(value, made, made, f"{text(target)} ="))
         else:
             self.bind(target, value)
 
-    def _into(self, node: ast.AST, target: ast.Subscript, value: Value, made: ast.expr) -> None:
+    def _into(self, node: ast.AST, target: ast.Subscript, value: Value) -> None:
         """``a[k] = value``."""
         path = path_of(target.value)
         owner = self.evaluate(target.value)
         key = self.evaluate(target.slice)
-        self.changed(node, path, "=", made)
+        self.changed(node, path, "=")
         marks = self.kept_in_order(owner, Value(UNKNOWN.kind, value.marks | key.marks))
         self.add_order(path, marks)
 
