@@ -108,7 +108,8 @@ def exchange_of(
 
 def http_call(exchange: Exchange, name: str) -> Classified:
     """An exchange as an ``http`` call of that name."""
-    fields = request_fields(exchange.method, exchange.url, exchange.content_type, exchange.body)
+    known = None if exchange.json is None else {"json": exchange.json}
+    fields = request_fields(exchange.method, exchange.url, exchange.content_type, exchange.body, known)
     stream = exchange.streamed or exchange.piecewise
     return Classified(CallSpec("http", name, fields, profile="http/1", series=f"http:{name}", stream=stream))
 

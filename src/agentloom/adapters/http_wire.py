@@ -144,17 +144,20 @@ def plain_body(encoding: str | None, body: bytes) -> bytes:
 _UNFOLDED = 256 << 20  # bytes
 
 
-def request_fields(method: str, url: str, content_type: str | None, body: bytes) -> dict[str, Any]:
+def request_fields(
+    method: str, url: str, content_type: str | None, body: bytes, content: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """What an ``http`` call asks: method, URL, body (``http/1`` keeps credentials in the URL out of the trace). A
-    multipart body is ``form``, its parts by name, without its boundary, which is random."""
+    multipart body is ``form``, its parts by name, without its boundary, which is random. ``content``: the
+    ``body_fields`` of the body where they are known already."""
     fields: dict[str, Any] = {"method": method.upper(), "url": url}
     found = _BOUNDARY.search(content_type or "")
     if body and found and (content_type or "").lower().startswith("multipart/"):
         form = _form(body, found[1].strip().encode())
         if form is not None:
             return fields | {"form": form}
-        body = body.replace(found[1].strip().encode(), b"boundary")
-    return fields | body_fields(content_type, body)
+        content, body = None, body.replace(found[1].strip().encode(), b"boundary")
+    return fields | (body_fields(content_type, body) if content is None else content)
 
 
 def _form(body: bytes, boundary: bytes) -> dict[str, Any] | None:
