@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.aiohttp_inner import Seam
-from agentloom.errors import NotSupported
+from agentloom.adapters.releases import needed
 from agentloom.runtime.passed import passes
 
 __all__ = ["install"]
@@ -27,18 +27,11 @@ def install(module: ModuleType) -> None:
     aiohttp = cast(Any, module)
     if getattr(aiohttp, "__agentloom__", False):
         return
-    for owner, name in (
-        (aiohttp.BaseConnector, "connect"),
-        (aiohttp.BaseConnector, "close"),
-        (aiohttp.client_proto.ResponseHandler, "read"),
-        (aiohttp.client_proto.ResponseHandler, "set_response_params"),
-        (aiohttp.StreamReader, "_wait"),
-    ):
-        if not callable(getattr(owner, name, None)):
-            raise NotSupported(
-                f"requests of aiohttp {aiohttp.__version__} cannot be recorded: no {owner.__name__}.{name}",
-                hint="install a release of aiohttp that agentloom's tests name",
-            )
+    needed(module, "BaseConnector", "connect")
+    needed(module, "BaseConnector", "close")
+    needed(module, "client_proto.ResponseHandler", "read")
+    needed(module, "client_proto.ResponseHandler", "set_response_params")
+    needed(module, "StreamReader", "_wait")
     seam = Seam(aiohttp)
     connect, close = aiohttp.BaseConnector.connect, aiohttp.BaseConnector.close
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from agentloom.adapters.exchanges import observe
 from agentloom.adapters.httpx_transports import streaming, transports
-from agentloom.errors import NotSupported
+from agentloom.adapters.releases import needed
 from agentloom.runtime.passed import passes
 from agentloom.runtime.scope import current, outside
 
@@ -35,10 +35,10 @@ def install(module: ModuleType) -> None:
     """
     if getattr(module, "__agentloom__", False):
         return
-    _look_for(module, "Client", "_transport_for_url")
-    _look_for(module, "AsyncClient", "_transport_for_url")
-    _look_for(module, "Response", "_get_content_decoder")
-    _look_for(module, "_decoders", "IdentityDecoder")
+    needed(module, "Client", "_transport_for_url")
+    needed(module, "AsyncClient", "_transport_for_url")
+    needed(module, "Response", "_get_content_decoder")
+    needed(module, "_decoders", "IdentityDecoder")
     blocking, awaited = transports(module)
     _patch_client(module.Client, blocking)
     _patch_client(module.AsyncClient, awaited)
@@ -46,15 +46,6 @@ def install(module: ModuleType) -> None:
     _patch_awaited_send(module.AsyncClient)
     _patch_close(module)
     cast(Any, module).__agentloom__ = True
-
-
-def _look_for(module: ModuleType, owner: str, name: str) -> None:
-    if not callable(getattr(getattr(module, owner, None), name, None)):
-        version = getattr(module, "__version__", "of unknown version")
-        raise NotSupported(
-            f"requests of {module.__name__} {version} cannot be recorded: no {owner}.{name}",
-            hint=f"install a release of {module.__name__} that agentloom's tests name",
-        )
 
 
 def _patch_client(cls: Any, wrap: Callable[[Any], Any]) -> None:

@@ -6,8 +6,12 @@ import importlib.metadata
 import re
 import warnings
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
 
-__all__ = ["RANGES", "Range", "check", "say"]
+from agentloom.errors import NotSupported
+
+__all__ = ["RANGES", "Range", "check", "needed", "say"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,20 @@ def check(module: str) -> None:
             module,
             f"{known.package} {version} is outside of what the adapter {module} was tested with ({known}): calls may "
             "be recorded in another way, or not at all; install a release of the range, or upgrade agentloom",
+        )
+
+
+def needed(module: ModuleType, place: str, name: str) -> None:
+    """Look for a method that a seam stands on: ``name``, at ``place`` in ``module`` (``Client``, ``a.Client``). Raises
+    ``NotSupported`` for a release that does not have it."""
+    owner: Any = module
+    for part in place.split("."):
+        owner = getattr(owner, part, None)
+    if not callable(getattr(owner, name, None)):
+        library, version = module.__name__, getattr(module, "__version__", "of unknown version")
+        raise NotSupported(
+            f"requests of {library} {version} cannot be recorded: no {place.rpartition('.')[2]}.{name}",
+            hint=f"install a release of {library} that agentloom's tests name",
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, tell
 from agentloom.adapters.http_client import answer_of, piece_bytes, values_of, whole_value
 from agentloom.adapters.http_wire import body_bytes
+from agentloom.adapters.releases import needed
 from agentloom.adapters.urllib3_errors import cleaned, restored
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_inline, open_inline
@@ -34,14 +35,10 @@ def install(module: ModuleType) -> None:
     urllib3 = cast(Any, module)
     if getattr(urllib3, "__agentloom__", False):
         return
-    pools = urllib3.connectionpool
-    for cls in (pools.HTTPConnectionPool, pools.HTTPSConnectionPool):
+    for pool in ("HTTPConnectionPool", "HTTPSConnectionPool"):
         for name in ("_make_request", "_prepare_proxy"):
-            if not callable(getattr(cls, name, None)):
-                raise NotSupported(
-                    f"requests of urllib3 {urllib3.__version__} cannot be recorded: no {cls.__name__}.{name}",
-                    hint="install a release of urllib3 that agentloom's tests name",
-                )
+            needed(module, f"connectionpool.{pool}", name)
+    pools = urllib3.connectionpool
     original = pools.HTTPConnectionPool._make_request
     if (
         "response_conn" not in inspect.signature(original).parameters
