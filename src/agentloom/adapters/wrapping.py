@@ -12,7 +12,7 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from agentloom.adapters.wrapping_streams import recorded_context, recorded_iterator, recorded_stream
@@ -198,7 +198,7 @@ def _named(target: Any, args: tuple[Any, ...]) -> str:
 
 def _recorded(target: Any, method: str, found: Callable[..., Any], service: Service) -> Callable[..., Any]:
     plain = inspect.unwrap(found)
-    kind = _call
+    make, kind = found, _call
     if inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(plain):
         kind = _await
     elif inspect.isasyncgenfunction(found):
@@ -208,35 +208,37 @@ def _recorded(target: Any, method: str, found: Callable[..., Any], service: Serv
     elif inspect.isgeneratorfunction(found):
         kind = _iterate
     elif method == "run_sync" and inspect.iscoroutinefunction(getattr(target, "run", None)):
-        found, kind = target.run, _await_here
+        make, kind = target.run, _await_here
 
-    @functools.wraps(getattr(target, method))
+    @functools.wraps(found)
     def called(*args: Any, **kwargs: Any) -> Any:
         name = service.named(_named(target, args), *args, **kwargs)
-        call = _Call(
-            functools.partial(found, *args, **kwargs), name, f"{type(target).__name__}.{method}", service
-        )
-        call.options = service.options(*args, **kwargs)
-        return kind(call)
+        options = service.options(*args, **kwargs)
+        made = functools.partial(make, *args, **kwargs)
+        return kind(_Call(made, name, f"{type(target).__name__}.{method}", service, options))
 
     if kind is _await:
         return _as_coroutine_function(called)
     return called
 
 
+@dataclass(frozen=True, slots=True)
 class _Call:
     """One call of a run method that is about to be made."""
 
-    def __init__(self, make: Callable[[], Any], name: str, called: str, service: Service) -> None:
-        self.make = make
-        self.name = name
-        self.called = called
-        self.service = service
-        self.options = RunOptions()
+    make: Callable[[], Any]
+    name: str
+    called: str
+    service: Service
+    options: RunOptions
 
     def left_out(self) -> bool:
         """Whether it was not sampled."""
         return current() is None and not self.service.chosen(self.options)
+
+    def starts_run(self) -> bool:
+        """Whether it becomes a run: it is not in one, and was sampled."""
+        return current() is None and self.service.chosen(self.options)
 
     def run(self, work: Any) -> RecordedRun[Any]:
         """``work`` as a run."""
@@ -287,18 +289,12 @@ def _call(call: _Call) -> Any:
 
 
 def _stream(call: _Call) -> Any:
-    return call.make() if current() is not None or call.left_out() else recorded_stream(call.make, call.run)
+    return recorded_stream(call.make, call.run) if call.starts_run() else call.make()
 
 
 def _iterate(call: _Call) -> Any:
-    return (
-        call.make()
-        if current() is not None or call.left_out()
-        else recorded_iterator(call.make, call.block())
-    )
+    return recorded_iterator(call.make, call.block()) if call.starts_run() else call.make()
 
 
 def _enter(call: _Call) -> Any:
-    return (
-        call.make() if current() is not None or call.left_out() else recorded_context(call.make, call.block())
-    )
+    return recorded_context(call.make, call.block()) if call.starts_run() else call.make()
