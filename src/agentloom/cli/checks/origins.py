@@ -10,6 +10,8 @@ from typing import Any
 from agentloom.cli.checks.catalogue import RULES
 from agentloom.cli.checks.double import EVERY, Difference, part
 from agentloom.cli.checks.findings import Finding, Source
+from agentloom.cli.checks.flow.names import written
+from agentloom.cli.checks.flow.roles import FunctionNode
 
 __all__ = ["facets_of", "finding_of", "home_of", "origins_of", "variables_read"]
 
@@ -142,13 +144,13 @@ def variables_read(sources: Iterable[Source]) -> Iterator[str]:
 
 
 def _is_environ(node: ast.expr) -> bool:
-    return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")) == "environ"
+    return written(node) == "environ"
 
 
 def home_of(sources: Sequence[Source], qualname: str) -> tuple[int, str]:
     """Line and name of the function ``qualname`` in the first of the sources; (0, "") where it is not there."""
     name = qualname.rpartition(".")[2]
     for node in ast.walk(sources[0].tree) if sources else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+        if isinstance(node, FunctionNode) and node.name == name:
             return node.lineno, name
     return 0, ""

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator
 
 from agentloom.cli.checks.findings import Source
+from agentloom.cli.checks.flow.names import base_of
 from agentloom.cli.targets import parse_target
 from agentloom.errors import TargetError
 
@@ -134,10 +135,7 @@ def _imported(tree: ast.Module, path: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                above = package.split(".")[: len(package.split(".")) - node.level + 1] if package else []
-                base = ".".join([*above, *([base] if base else [])])
+            base = base_of(node, package)
             yield base
             yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from agentloom.cli.checks.flow.frame import Shared
 from agentloom.cli.checks.flow.program import Function
+from agentloom.cli.checks.flow.roles import FunctionNode
 from agentloom.cli.checks.flow.state import CHANGES, State, reads
 
 __all__ = ["left_by_tools"]
@@ -19,7 +20,7 @@ def left_by_tools(shared: Shared) -> None:
     for file in program.files:
         if file.level == "run":
             for one in file.source.tree.body:
-                read |= reads(one) if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) else set()
+                read |= reads(one) if not isinstance(one, FunctionNode) else set()
     for function in program.functions:
         if function.role == "host":
             frame = State(shared, function.file, function, "run")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-__all__ = ["Names", "dotted", "last", "path_of"]
+__all__ = ["Names", "base_of", "dotted", "last", "path_of", "written"]
 
 
 def dotted(node: ast.expr) -> str:
@@ -28,6 +28,20 @@ def last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
+def written(node: ast.expr) -> str:
+    """The last part of a name as it is written; "" for what is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def base_of(node: ast.ImportFrom, package: str) -> str:
+    """The module that is imported from, in a file of ``package``."""
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".") if package else []
+    above = parts[: len(parts) - node.level + 1]
+    return ".".join([*above, *([node.module] if node.module else [])])
+
+
 class Names:
     """The imports of a file: local names and what they stand for, wherever in the file they are imported."""
 
@@ -41,7 +55,7 @@ class Names:
                     name = alias.asname or alias.name.partition(".")[0]
                     self._stands[name] = alias.name if alias.asname else name
             elif isinstance(node, ast.ImportFrom):
-                base = _base(node, package)
+                base = base_of(node, package)
                 self.imported |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
                 self._stands.update(
                     {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
@@ -59,11 +73,3 @@ class Names:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self._stands.items())
-
-
-def _base(node: ast.ImportFrom, package: str) -> str:
-    if not node.level:
-        return node.module or ""
-    parts = package.split(".") if package else []
-    above = parts[: len(parts) - node.level + 1]
-    return ".".join([*above, *([node.module] if node.module else [])])

@@ -17,6 +17,7 @@ from agentloom.cli.checks.findings import Source
 from agentloom.cli.checks.flow.names import Names, last
 from agentloom.cli.checks.flow.roles import (
     MODEL_PACKAGES,
+    FunctionNode,
     executors_of,
     guard_of,
     is_agent,
@@ -31,7 +32,6 @@ from agentloom.cli.checks.flow.roles import (
 __all__ = ["Class", "File", "Function", "Program"]
 
 Role = Literal["run", "host", "outside"]
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _REPRS = frozenset(["__repr__", "__str__", "__format__"])
 _PLAIN_BASES = frozenset(["object", "ABC", "Generic", "Protocol"])
 

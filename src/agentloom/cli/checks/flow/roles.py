@@ -6,17 +6,17 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from agentloom.cli.checks.flow.names import Names, last
+from agentloom.cli.checks.flow.names import Names, last, written
 
 __all__ = [
     "MODEL_PACKAGES",
+    "FunctionNode",
     "executors_of",
     "guard_of",
     "is_agent",
     "is_prompt",
     "is_tool",
     "is_tool_class",
-    "names_record",
     "recorded_of",
     "steps_of",
     "tools_of",
@@ -72,20 +72,14 @@ def is_tool(node: FunctionNode, names: Names) -> bool:
 
 def is_tool_class(node: ast.ClassDef) -> bool:
     """Whether the class is one of tools: its methods are host work."""
-    bases = (base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases)
-    return any(_TOOL_CLASS.fullmatch(base) for base in bases)
+    return any(_TOOL_CLASS.fullmatch(written(base)) for base in node.bases)
 
 
 def is_prompt(node: FunctionNode) -> bool:
     """Whether a framework asks the function for a prompt: what it returns goes to a model."""
     return any(
-        last(_written(one.func if isinstance(one, ast.Call) else one)) in _PROMPT
-        for one in node.decorator_list
+        written(one.func if isinstance(one, ast.Call) else one) in _PROMPT for one in node.decorator_list
     )
-
-
-def _written(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def steps_of(tree: ast.Module, names: Names) -> Iterator[str]:
@@ -96,9 +90,9 @@ def steps_of(tree: ast.Module, names: Names) -> Iterator[str]:
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("step", "verify"):
-            yield from (_written(key.value) for key in node.keywords if key.arg in _STEP_WORDS)
+            yield from (written(key.value) for key in node.keywords if key.arg in _STEP_WORDS)
         elif names.full(node.func) == "agentloom.agent" and node.args:
-            yield _written(node.args[0])
+            yield written(node.args[0])
 
 
 def recorded_of(tree: ast.Module, names: Names) -> tuple[set[str], bool]:
@@ -112,20 +106,16 @@ def recorded_of(tree: ast.Module, names: Names) -> tuple[set[str], bool]:
         if isinstance(node, ast.Call) and names.full(node.func) == "agentloom.record" and node.args:
             what = node.args[0]
             if isinstance(what, ast.Call):
-                found.add(_written(what.func))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-            map(names_record(names), ast.walk(node))
-        ):
+                found.add(written(what.func))
+        if isinstance(node, FunctionNode) and any(map(_names_record(names), ast.walk(node))):
             found.add(node.name)
     for one in tree.body:
-        inside = (
-            () if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else ast.walk(one)
-        )
-        level = level or any(map(names_record(names), inside))
+        inside = () if isinstance(one, FunctionNode | ast.ClassDef) else ast.walk(one)
+        level = level or any(map(_names_record(names), inside))
     return found, level
 
 
-def names_record(names: Names) -> Callable[[ast.AST], bool]:
+def _names_record(names: Names) -> Callable[[ast.AST], bool]:
     """A test for ``with record(...)``."""
 
     def test(node: ast.AST) -> bool:
@@ -192,16 +182,16 @@ def _of_schema(node: ast.Dict) -> Iterator[str]:
 def executors_of(tree: ast.Module) -> Iterator[str]:
     """Classes whose instances a tool is made of: ``ShellTool(executor=Shell())``."""
     made = {
-        target.id: _written(node.value.func)
+        target.id: written(node.value.func)
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _written(node.func).endswith("Tool"):
+        if isinstance(node, ast.Call) and written(node.func).endswith("Tool"):
             for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                 if isinstance(value, ast.Call):
-                    yield _written(value.func)
+                    yield written(value.func)
                 elif isinstance(value, ast.Name) and value.id in made:
                     yield made[value.id]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from agentloom.cli.checks.flow.frame import Frame, text
-from agentloom.cli.checks.flow.names import last
+from agentloom.cli.checks.flow.names import last, written
 from agentloom.cli.checks.flow.program import Class, Function
 
 __all__ = ["CHANGES", "State", "cache_of", "defaults_of", "is_mutable", "reads"]
@@ -29,11 +29,7 @@ def is_mutable(node: ast.expr | None) -> bool:
     """Whether an expression makes a list, a mapping, a set or another container."""
     if isinstance(node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp):
         return True
-    return isinstance(node, ast.Call) and last(_name(node.func)) in _MAKERS
-
-
-def _name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return isinstance(node, ast.Call) and written(node.func) in _MAKERS
 
 
 def defaults_of(function: Function) -> Iterator[tuple[str, ast.expr]]:
@@ -80,7 +76,7 @@ class State(Frame):
         if not (self.lasting and isinstance(target, ast.Attribute)):
             return
         owner = target.value
-        by_type = isinstance(owner, ast.Call) and _name(owner.func) == "type"
+        by_type = isinstance(owner, ast.Call) and written(owner.func) == "type"
         by_class = isinstance(owner, ast.Attribute) and owner.attr == "__class__"
         by_name = isinstance(owner, ast.Name) and (
             owner.id == "cls" or self.program.cls(owner.id) is not None
@@ -92,7 +88,7 @@ class State(Frame):
 
     def drawn(self, node: ast.Call, argument: ast.expr) -> None:
         """``next(ids)``: of a counter that the module or a class made."""
-        name = _name(argument)
+        name = written(argument)
         if not self.lasting or self.local(name):
             return
         maker = self.made_at(name)
@@ -139,9 +135,9 @@ class State(Frame):
         if self.function is None:
             return False
         read = any(
-            (isinstance(one, ast.Compare) and any(_name(side) == name for side in one.comparators))
+            (isinstance(one, ast.Compare) and any(written(side) == name for side in one.comparators))
             or (isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "get"
-                and _name(one.func.value) == name)
+                and written(one.func.value) == name)
             for one in ast.walk(self.function.node)
         )  # fmt: skip
         return read and self.calls_host(self.function)

@@ -12,7 +12,8 @@ from agentloom.cli.checks.flow.kinds import Attributes, annotated
 from agentloom.cli.checks.flow.left import left_by_tools
 from agentloom.cli.checks.flow.names import last, path_of
 from agentloom.cli.checks.flow.ordering import is_loose
-from agentloom.cli.checks.flow.program import Function, FunctionNode, Program
+from agentloom.cli.checks.flow.program import Function, Program
+from agentloom.cli.checks.flow.roles import FunctionNode
 from agentloom.cli.checks.flow.state import cache_of, defaults_of
 from agentloom.cli.checks.flow.values import ORDER, UNKNOWN, Kind, Value, join
 
