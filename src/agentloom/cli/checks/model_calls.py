@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agentloom.cli.checks.flow.names import defaults_of
+
 __all__ = ["NamedModel", "named_models"]
 
 _KEYWORDS = frozenset(["model", "model_name", "model_id", "modelId", "models", "fallback_models"])
@@ -90,15 +92,8 @@ class _Constants:
             elif isinstance(node, ast.AnnAssign) and node.value is not None:
                 self._note(node.target, node.value)
             elif isinstance(node, ast.arguments):
-                positional = [*node.posonlyargs, *node.args]
-                pairs = zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
-                named = (
-                    (arg, value)
-                    for arg, value in zip(node.kwonlyargs, node.kw_defaults, strict=True)
-                    if value
-                )
-                for arg, value in [*pairs, *named]:
-                    self._values.setdefault(arg.arg, []).append(value)
+                for name, value in defaults_of(node):
+                    self._values.setdefault(name, []).append(value)
 
     def _note(self, target: ast.expr, value: ast.expr) -> None:
         name = (

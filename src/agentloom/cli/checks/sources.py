@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator
 
 from agentloom.cli.checks.findings import Source
-from agentloom.cli.checks.flow.names import base_of
+from agentloom.cli.checks.flow.names import base_of, package_of
 from agentloom.cli.targets import parse_target
 from agentloom.errors import TargetError
 
@@ -130,7 +130,7 @@ def _with_imports(start: str, root: str) -> Iterator[Source]:
 
 
 def _imported(tree: ast.Module, path: str) -> Iterator[str]:
-    package = _package(path)
+    package = package_of(path)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -138,16 +138,6 @@ def _imported(tree: ast.Module, path: str) -> Iterator[str]:
             base = base_of(node, package)
             yield base
             yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names)
-
-
-def _package(path: str) -> str:
-    """The dotted name of the package that the file at ``path`` is in; "" for none."""
-    parts: list[str] = []
-    folder = os.path.dirname(path)
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
-        folder, name = os.path.split(folder)
-        parts.insert(0, name)
-    return ".".join(parts)
 
 
 def _module(name: str, root: str) -> str | None:

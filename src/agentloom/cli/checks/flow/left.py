@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from agentloom.cli.checks.flow.frame import Shared
 from agentloom.cli.checks.flow.program import Function
 from agentloom.cli.checks.flow.roles import FunctionNode
-from agentloom.cli.checks.flow.state import CHANGES, State, reads
+from agentloom.cli.checks.flow.state import CHANGES, State, read_in_run, reads
 
 __all__ = ["left_by_tools"]
 
@@ -16,7 +16,7 @@ __all__ = ["left_by_tools"]
 def left_by_tools(shared: Shared) -> None:
     """Report each change of a module's variable in a tool that code of the run reads."""
     program = shared.program
-    read = {name for one in program.functions if one.role == "run" for name in reads(one.node)}
+    read = set(read_in_run(shared))
     for file in program.files:
         if file.level == "run":
             for one in file.source.tree.body:

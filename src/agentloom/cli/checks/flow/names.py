@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 
-__all__ = ["Names", "base_of", "dotted", "last", "path_of", "written"]
+__all__ = ["Names", "base_of", "defaults_of", "dotted", "last", "package_of", "path_of", "written"]
 
 
 def dotted(node: ast.expr) -> str:
@@ -31,6 +32,26 @@ def last(name: str) -> str:
 def written(node: ast.expr) -> str:
     """The last part of a name as it is written; "" for what is no name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def defaults_of(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """Parameters with a default, and the default."""
+    positional = [*args.posonlyargs, *args.args]
+    for param, default in zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True):
+        yield param.arg, default
+    for param, value in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if value is not None:
+            yield param.arg, value
+
+
+def package_of(path: str) -> str:
+    """The dotted name of the package that the file at ``path`` is in; "" for none."""
+    parts: list[str] = []
+    folder = os.path.dirname(path)
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        parts.insert(0, name)
+    return ".".join(parts)
 
 
 def base_of(node: ast.ImportFrom, package: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agentloom.cli.checks.findings import Source
-from agentloom.cli.checks.flow.names import Names, last
+from agentloom.cli.checks.flow.names import Names, last, package_of
 from agentloom.cli.checks.flow.roles import (
     MODEL_PACKAGES,
     FunctionNode,
@@ -309,13 +309,10 @@ def _file(source: Source) -> File:
 
 def _module(path: str) -> tuple[str, str]:
     """The dotted name that a file is imported as, and that of its package."""
-    folder, base = os.path.split(os.path.abspath(path))
-    parts: list[str] = []
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
-        folder, name = os.path.split(folder)
-        parts.insert(0, name)
-    stem = base.removesuffix(".py")
-    return ".".join(parts if stem == "__init__" else [*parts, stem]), ".".join(parts)
+    package = package_of(os.path.abspath(path))
+    stem = os.path.basename(path).removesuffix(".py")
+    inner = [] if stem == "__init__" else [stem]
+    return ".".join([*([package] if package else []), *inner]), package
 
 
 def _collect(file: File, body: Iterable[ast.AST], prefix: str, cls: Class | None) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from agentloom.cli.checks.flow.frame import Frame, text
-from agentloom.cli.checks.flow.names import last, written
+from agentloom.cli.checks.flow.frame import Frame, Shared, text
+from agentloom.cli.checks.flow.names import defaults_of, last, written
 from agentloom.cli.checks.flow.program import Class, Function
 
-__all__ = ["CHANGES", "State", "cache_of", "defaults_of", "is_mutable", "reads"]
+__all__ = ["CHANGES", "State", "cache_of", "is_mutable", "read_in_run", "reads"]
 
 CHANGES = frozenset(
     """append extend insert appendleft extendleft update setdefault add pop popitem remove discard clear popleft
@@ -32,15 +32,21 @@ def is_mutable(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Call) and written(node.func) in _MAKERS
 
 
-def defaults_of(function: Function) -> Iterator[tuple[str, ast.expr]]:
-    """Parameters with a default, and the default."""
-    args = function.node.args
-    positional = [*args.posonlyargs, *args.args]
-    for param, default in zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True):
-        yield param.arg, default
-    for param, value in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        if value is not None:
-            yield param.arg, value
+def _set_in(body: Iterable[ast.stmt], name: str) -> Iterator[ast.expr | None]:
+    """What the assignments of a body, not of what is in it, set ``name`` to."""
+    for node in body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                yield node.value
+
+
+def read_in_run(shared: Shared) -> frozenset[str]:
+    """The names that functions of the run read."""
+    if shared.read is None:
+        runs = (function for function in shared.program.functions if function.role == "run")
+        shared.read = frozenset(name for function in runs for name in reads(function.node))
+    return shared.read
 
 
 class State(Frame):
@@ -112,18 +118,8 @@ class State(Frame):
         cls = self.function.cls if self.function is not None else None
         if cls is None or not cls.plain_bases or _set_by_methods(cls, attribute):
             return
-        for one in cls.node.body:
-            targets = (
-                one.targets
-                if isinstance(one, ast.Assign)
-                else [one.target]
-                if isinstance(one, ast.AnnAssign)
-                else []
-            )
-            value = one.value if isinstance(one, ast.Assign | ast.AnnAssign) else None
-            if any(
-                isinstance(target, ast.Name) and target.id == attribute for target in targets
-            ) and is_mutable(value):
+        for value in _set_in(cls.node.body, attribute):
+            if is_mutable(value):
                 self.report(
                     "global-state",
                     node,
@@ -153,7 +149,11 @@ class State(Frame):
         if self.function is None:
             return None
         return next(
-            (value for param, value in defaults_of(self.function) if param == name and is_mutable(value)),
+            (
+                value
+                for param, value in defaults_of(self.function.node.args)
+                if param == name and is_mutable(value)
+            ),
             None,
         )
 
@@ -183,25 +183,11 @@ class State(Frame):
                 return None
             tree, name = other.source.tree, last(stands)
         bodies = [tree.body, *(one.body for one in tree.body if isinstance(one, ast.ClassDef))]
-        for node in (node for body in bodies for node in body):
-            targets = (
-                node.targets
-                if isinstance(node, ast.Assign)
-                else [node.target]
-                if isinstance(node, ast.AnnAssign)
-                else []
-            )
-            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-                return node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        return None
+        return next((value for body in bodies for value in _set_in(body, name)), None)
 
     def _is_read(self, name: str) -> bool:
         """Whether code that runs in a run reads the variable: one that is only written changes nothing."""
-        read = self.shared.read
-        if read is None:
-            runs = (function for function in self.program.functions if function.role == "run")
-            read = self.shared.read = frozenset(one for function in runs for one in reads(function.node))
-        return name in read
+        return name in read_in_run(self.shared)
 
     def declared_global(self) -> set[str]:
         body = self.function.node if self.function is not None else None

@@ -10,11 +10,11 @@ from agentloom.cli.checks.flow.expressions import Expressions
 from agentloom.cli.checks.flow.frame import Frame, Mode, Shared, text
 from agentloom.cli.checks.flow.kinds import Attributes, annotated
 from agentloom.cli.checks.flow.left import left_by_tools
-from agentloom.cli.checks.flow.names import last, path_of
+from agentloom.cli.checks.flow.names import defaults_of, last, path_of
 from agentloom.cli.checks.flow.ordering import is_loose
 from agentloom.cli.checks.flow.program import Function, Program
 from agentloom.cli.checks.flow.roles import FunctionNode
-from agentloom.cli.checks.flow.state import cache_of, defaults_of
+from agentloom.cli.checks.flow.state import cache_of
 from agentloom.cli.checks.flow.values import ORDER, UNKNOWN, Kind, Value, join
 
 __all__ = ["analyse"]
@@ -98,7 +98,7 @@ class Walk(Expressions):
             self.env[param.arg] = (
                 value if value.kind != Kind() or kind == Kind() else Value(kind, value.marks)
             )
-        for name, default in defaults_of(function):
+        for name, default in defaults_of(function.node.args):
             if name not in given:
                 early = Walk(self.shared, self.file, None, "import").evaluate(default)
                 found = [mark for mark in early.marks if mark.rule == "import-time"]
