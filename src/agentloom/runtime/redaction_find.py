@@ -15,6 +15,7 @@ from agentloom.runtime.redaction_layers import (
     TooMuch,
     base64_blocks,
     hex_blocks,
+    is_folded,
     local_layers,
     recode_gzip,
 )
@@ -276,7 +277,7 @@ class Finder:
     def applied(self, data: bytes, replace: Replace, depth: int = _DEPTH, work: Work | None = None) -> bytes:
         """``data`` with what must be replaced; the very same where that is nothing."""
         work = Work(len(data)) if work is None else work
-        if depth and data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
+        if depth and is_folded(data):
             folded = self._refolded(data, replace, depth - 1, work)
             if folded is not data:
                 return folded

@@ -23,6 +23,7 @@ __all__ = [
     "base64_blocks",
     "gunzip",
     "hex_blocks",
+    "is_folded",
     "local_layers",
     "recode_gzip",
     "unescaped",
@@ -206,6 +207,11 @@ class TooMuch(Exception):
     """Folded data unfolds to more than is looked into."""
 
 
+def is_folded(data: bytes) -> bool:
+    """Whether data begins like a gzip or zlib member."""
+    return data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
+
+
 def gunzip(data: bytes, most: int = UNFOLDED) -> bytes | None:
     """What a gzip or zlib member unfolds to, with what follows it; None for other data. ``TooMuch`` for more than
     ``most`` bytes."""
@@ -215,7 +221,7 @@ def gunzip(data: bytes, most: int = UNFOLDED) -> bytes | None:
 
 def _member(data: bytes, most: int) -> tuple[bytes, bytes] | None:
     """What a member unfolds to, and what follows it."""
-    if data[:2] != b"\x1f\x8b" and data[:2] not in (b"\x78\x01", b"\x78\x9c", b"\x78\xda"):
+    if not is_folded(data):
         return None
     unfolding = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:

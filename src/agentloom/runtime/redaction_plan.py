@@ -15,7 +15,7 @@ import ahocorasick_rs
 from agentloom.format.placeholders import START
 from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context, Format
 from agentloom.runtime.redaction_found import Known
-from agentloom.runtime.redaction_tokens import PIECES
+from agentloom.runtime.redaction_tokens import BYTES, PIECES
 
 __all__ = [
     "BINARY",
@@ -118,8 +118,8 @@ def _fixed() -> tuple[tuple[bytes, Any], ...]:
         found.setdefault(folded, FOLDED)
     found.setdefault(b"\\u00", ESCAPED)
     found.setdefault(b"\\x", ESCAPED)
-    for tag in (b'"$bytes":"', b'"$bytearray":"', b'"$str":"'):
-        found.setdefault(tag, BINARY)
+    for tag in BYTES:
+        found.setdefault(f'"{tag}":"'.encode(), BINARY)
     found.setdefault(START.encode(), MARK)
     for piece, meaning in _pieces():
         found.setdefault(piece, meaning)

@@ -24,7 +24,7 @@ from agentloom.format.canonical import Tree
 from agentloom.format.guards import is_list, is_map
 from agentloom.format.placeholders import START
 from agentloom.runtime.redaction_found import Known
-from agentloom.runtime.redaction_tokens import ALTERNATIVES, is_piece, put
+from agentloom.runtime.redaction_tokens import ALTERNATIVES, BYTES, is_piece, put
 
 __all__ = ["Joined", "flowing"]
 
@@ -32,7 +32,6 @@ _TAIL = 4096  # bytes of what was written that are looked at again with what fol
 _LEVELS = 16
 _MARK = START.encode()
 _NUMBERED = ("index", "output_index", "content_index", "summary_index", "contentBlockIndex")
-_BYTES = ("$bytes", "$bytearray", "$str")
 _ALIKE = {"content_block": "delta"}  # Anthropic: what a block starts with goes on in its deltas
 _NO_TEXT = frozenset(("type", "role", "object", "model", "event", "finish_reason", "$ref", *ALTERNATIVES))
 Path = tuple[Any, ...]
@@ -132,7 +131,7 @@ class _Texts:
     def _collect_map(
         self, number: int, tree: dict[str, Any], place: Path, key: Path, levels: int, wanted: bool
     ) -> None:
-        if len(tree) == 1 and (tag := next(iter(tree))) in _BYTES and type(tree[tag]) is str:
+        if len(tree) == 1 and (tag := next(iter(tree))) in BYTES and type(tree[tag]) is str:
             if wanted:
                 self._add(number, (*place, tag), key, base64.b64decode(tree[tag]), True)
             return

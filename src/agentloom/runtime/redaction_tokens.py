@@ -13,7 +13,7 @@ from typing import Any
 
 from agentloom.format.guards import is_list, is_map
 
-__all__ = ["ALTERNATIVES", "PIECES", "beside", "is_piece", "put"]
+__all__ = ["ALTERNATIVES", "BYTES", "PIECES", "beside", "is_piece", "put"]
 
 ALTERNATIVES = (
     "top_logprobs",
@@ -34,7 +34,8 @@ _TELLING = ("logprob", "logProbability", "log_probability", "prob", "bytes", "sp
 _IDS = ("id", "token_id", "tokenId")
 _COLUMNS = ("tokens",)
 _CHOSEN = {"chosenCandidates": "topCandidates", "chosen_candidates": "top_candidates"}
-_BYTES = ("$bytes", "$bytearray", "$str")
+BYTES = ("$bytes", "$bytearray", "$str")
+"""Tags of what a payload holds in base64."""
 Path = tuple[Any, ...]
 Change = Callable[[bytes], bytes]
 
@@ -55,7 +56,7 @@ def put(tree: Any, changes: Mapping[Path, Change]) -> Any:
         below.setdefault(place[0], {})[place[1:]] = change
     copy: Any = tree.copy()
     for step, inner in below.items():
-        if step in _BYTES and len(tree) == 1 and () in inner:
+        if step in BYTES and len(tree) == 1 and () in inner:
             copy[step] = base64.b64encode(inner[()](base64.b64decode(tree[step]))).decode()
         else:
             copy[step] = put(tree[step], inner)
