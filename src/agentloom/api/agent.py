@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from agentloom.api.recording_mode import mode, trace_to_replay
+from agentloom.api.recording_mode import StoreLike, mode, opened, trace_to_replay
 from agentloom.api.trace import RunNote, Trace, known_by
 from agentloom.api.tracebacks import UserFrames
 from agentloom.errors import DivergenceError, NotSupported
@@ -25,7 +24,6 @@ __all__ = ["Agent", "agent"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-StoreLike = Store | str | os.PathLike[str] | None
 
 
 class Agent(Generic[P, R]):
@@ -155,8 +153,7 @@ class Agent(Generic[P, R]):
         """Replay in the place of a run, with the arguments given now. Raises what the agent raises, as recorded."""
         from agentloom.replay.replayer import replay
 
-        chosen = store if store is None or isinstance(store, Store) else open_store(store)
-        trace = trace_to_replay(self.function.name, options.tags, chosen)
+        trace = trace_to_replay(self.function.name, options.tags, opened(store))
         given: dict[str, Any] = {"args": list(args), "kwargs": dict(kwargs)}
         with use_secrets(options.secrets):
             report = replay(trace.journal, self.function, given=given)

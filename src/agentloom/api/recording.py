@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar, cast, overload
 
 from agentloom.api.recording_block import RecordedBlock
 from agentloom.api.recording_keep import Keep, checked_keep
-from agentloom.api.recording_mode import replaying
+from agentloom.api.recording_mode import StoreLike, opened, replaying
 from agentloom.api.recording_run import RecordedRun
 from agentloom.api.recording_target import target_of_block, target_of_coroutine
 from agentloom.format.words import kind_of
 from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.names import name_of
 from agentloom.runtime.recorder import RunOptions
-from agentloom.store import Store, open_store
 
 __all__ = ["RecordedBlock", "RecordedRun", "StoreLike", "opened", "record", "replaying"]
 
 R = TypeVar("R")
-StoreLike = Store | str | os.PathLike[str] | None
 
 
 @overload
@@ -90,8 +87,3 @@ def _coroutine(
         if not began and inspect.getcoroutinestate(cast(Any, coroutine)) == inspect.CORO_CREATED:
             coroutine.close()  # one that never began says so, which would hide the error
         raise
-
-
-def opened(store: StoreLike) -> Store | None:
-    """The store that is meant; None: the default one, asked for when a run begins."""
-    return store if store is None or isinstance(store, Store) else open_store(store)

@@ -18,9 +18,11 @@ from agentloom.api.trace import Trace
 from agentloom.errors import LoomError, TargetError
 from agentloom.store import Query, Store, open_store
 
-__all__ = ["Mode", "mode", "replaying", "trace_to_replay"]
+__all__ = ["Mode", "StoreLike", "mode", "opened", "replaying", "trace_to_replay"]
 
 Mode = Literal["record", "replay", "off"]
+StoreLike = Store | str | os.PathLike[str] | None
+"""A store, its folder, or None: the default one."""
 
 _MODES: tuple[str, ...] = get_args(Mode)
 _VARIABLE = "AGENTLOOM"
@@ -74,6 +76,11 @@ def mode() -> Mode:
             f"{_VARIABLE}={word[:40]!r} is no mode", hint=f"one of {', '.join(_MODES)}; unset, it is record"
         )
     return cast(Mode, word)
+
+
+def opened(store: StoreLike) -> Store | None:
+    """The store that is meant; None: the default one, asked for when a run begins."""
+    return store if store is None or isinstance(store, Store) else open_store(store)
 
 
 @contextmanager

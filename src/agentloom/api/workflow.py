@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from typing import Any, Literal, TypeVar, cast, overload
 
 from agentloom.api.agent import Agent
+from agentloom.api.recording_mode import StoreLike
 from agentloom.api.retries import Retry
 from agentloom.api.templates import Template, template_at
 from agentloom.api.trace import Trace
@@ -37,12 +38,10 @@ from agentloom.runtime.profiles import Profile
 from agentloom.runtime.redaction_rules import Rules, checked_rules
 from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import current
-from agentloom.store import Store
 
 __all__ = ["Goto", "State", "Workflow", "goto"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-StoreLike = Store | str | os.PathLike[str] | None
 
 
 class Workflow:
