@@ -15,10 +15,13 @@ from agentloom.cli.targets import parse_target
 from agentloom.errors import RunNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agentloom.cli.render import Screen, Span
+    from agentloom.cli.targets import Target
     from agentloom.runtime.redaction_secrets import Secret
 
-__all__ = ["command"]
+__all__ = ["command", "record_job"]
 
 _EFFECTS = ("read", "pure", "write")
 _SHOWN = 6
@@ -88,12 +91,7 @@ def command(
     """
     chosen = parse_target(target)
     job = {
-        "mode": "record",
-        "path": chosen.path,
-        "module": chosen.module,
-        "object": chosen.name,
-        "args": list(args),
-        "store": settings.store,
+        **record_job(chosen, args, settings.store),
         "tools": tools,
         "seed": seed,
         "tags": tags,
@@ -104,6 +102,24 @@ def command(
     began = time.monotonic()
     child = start(job, child_environment(None, os.environ))
     return _report(settings, settings.screen(), target, child, time.monotonic() - began)
+
+
+def record_job(target: Target, args: Sequence[str], store: str | None) -> dict[str, Any]:
+    """What the child process is told that records ``target``, as the command does without options."""
+    return {
+        "mode": "record",
+        "path": target.path,
+        "module": target.module,
+        "object": target.name,
+        "args": list(args),
+        "store": store,
+        "tools": {},
+        "seed": None,
+        "tags": {},
+        "conversation": None,
+        "guard": None,
+        "json": False,
+    }
 
 
 def _report(settings: Settings, screen: Screen, target: str, child: Child, seconds: float) -> int:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from agentloom.cli.options import Settings
 from agentloom.cli.replay import Place, beginning, entry_of, place_of
+from agentloom.cli.run import record_job
 from agentloom.cli.runs import Found, find, short
 from agentloom.cli.script_parent import child_environment, start
 from agentloom.cli.targets import Target, parse_target
@@ -69,12 +70,7 @@ def chosen_run(
 
 def record_run(settings: Settings, target: str, inputs: Sequence[str], stack: ExitStack) -> Chosen:
     """Record a run of ``target`` now, as ``agentloom run TARGET -- INPUT...`` does; raises what kept it from that."""
-    wanted = parse_target(target)
-    job: dict[str, Any] = {
-        "mode": "record", "path": wanted.path, "module": wanted.module, "object": wanted.name, "args": list(inputs),
-        "store": settings.store, "tools": {}, "seed": None, "tags": {}, "conversation": None, "guard": None,
-        "json": True,
-    }  # fmt: skip
+    job = record_job(parse_target(target), inputs, settings.store) | {"json": True}
     child = start(job, child_environment(None, os.environ))
     if child.run is None:
         facts = child.error or {}
