@@ -12,6 +12,7 @@ import anthropic
 from agentloom.testing import Drops, Fails, Raw, Says, Wants
 from agentloom.testing.sdk_contract import Case, Seam
 from agentloom.testing.sdk_seen import seen
+from tests.adapters.contract.common import HTML, SLOW, errors, raised
 
 MESSAGES: list[Any] = [{"role": "user", "content": "hello"}]
 ASK: dict[str, Any] = {"model": "m", "max_tokens": 50, "messages": MESSAGES}
@@ -24,9 +25,7 @@ ODD = Raw(
 )
 BUSY = Fails(429, "slow down", retry_after=0.01)
 OVER = Fails(529, "Overloaded", code="overloaded_error", retry_after=0.7)
-HTML = Raw(b"<html>bad gateway</html>", 502, {"content-type": "text/html"})
 COUNTED = Raw(b'{"input_tokens": 42}')
-SLOW = Says("late", latency=3.0)
 
 
 @contextlib.contextmanager
@@ -108,11 +107,7 @@ async def early_async(url: str) -> Any:
 
 def failing(url: str) -> Any:
     with client(url) as c:
-        try:
-            c.messages.create(**ASK)
-        except anthropic.AnthropicError as error:
-            return seen(error)
-    return "no error"
+        return raised(anthropic.AnthropicError, c.messages.create, **ASK)
 
 
 async def failing_async(url: str) -> Any:
@@ -160,11 +155,7 @@ async def retried_async(url: str) -> Any:
 
 def limited(url: str) -> Any:
     with client(url, timeout=0.2) as c:
-        try:
-            c.messages.create(**ASK)
-        except anthropic.APITimeoutError as error:
-            return seen(error)
-    return "no error"
+        return raised(anthropic.APITimeoutError, c.messages.create, **ASK)
 
 
 async def cancelled(url: str) -> Any:
@@ -239,18 +230,16 @@ MESSAGES_SEAM = Seam(
         Case("stream", helper_async, [TOOLS], ["model"], "helper"),
         Case("left early", early, [TEXT], ["model"]),
         Case("left early", early_async, [TEXT], ["model"]),
-        *(
-            Case("error", program, [reply], ["model"], name)
-            for name, reply in (("429", BUSY), ("not JSON", HTML), ("dropped", Drops()))
-            for program in (failing, failing_async, failing_stream, failing_stream_async)
+        *errors(
+            (failing, failing_async, failing_stream, failing_stream_async),
+            {"429": BUSY, "not JSON": HTML, "dropped": Drops()},
         ),
-        *(
-            Case("error", program, [reply], ["model"], name)
-            for name, reply in (
-                ("broken stream", Says("one two three", break_after=4)),
-                ("error in a stream", Says("one two three", error_after=4)),
-            )
-            for program in (failing_stream, failing_stream_async)
+        *errors(
+            (failing_stream, failing_stream_async),
+            {
+                "broken stream": Says("one two three", break_after=4),
+                "error in a stream": Says("one two three", error_after=4),
+            },
         ),
         Case("retry", retried, [OVER, BUSY, TEXT], ["model", "sleep"] * 2 + ["model"], waits=True),
         Case("retry", retried_async, [BUSY, Drops(), TEXT], ["model", "sleep"] * 2 + ["model"]),

@@ -12,15 +12,14 @@ from google.genai import types
 from agentloom.testing import Drops, Fails, Raw, Says, Wants
 from agentloom.testing.sdk_contract import Case, Seam
 from agentloom.testing.sdk_seen import seen
+from tests.adapters.contract.common import HTML, SLOW, errors
 
 TEXT = Says("It costs forty dollars.", reasoning="hm", usage=(11, 3, 7, 2))
 TOOLS = Says(tools=[Wants("lookup", {"id": 812})])
 BUSY = Fails(429, "slow down")
 ERROR = Fails(503, "come back")
-HTML = Raw(b"<html>bad gateway</html>", 502, {"content-type": "text/html"})
 EMBEDDED = Raw(b'{"embeddings":[{"values":[0.5,1.25]}]}')
 COUNTED = Raw(b'{"totalTokens": 5}')
-SLOW = Says("late", latency=3.0)
 
 
 def client(url: str, **options: Any) -> genai.Client:
@@ -205,11 +204,7 @@ SYNC = [
     Case("sync", embedded, [EMBEDDED], ["model"], "embedding"),
     Case("stream", stream, [TEXT], ["model"]),
     Case("left early", early, [TEXT], ["model"]),
-    *(
-        Case("error", program, [reply], ["model"], name)
-        for name, reply in (("429", BUSY), ("not JSON", HTML), ("dropped", Drops()))
-        for program in (failing, failing_stream)
-    ),
+    *errors((failing, failing_stream), {"429": BUSY, "not JSON": HTML, "dropped": Drops()}),
     Case("error", failing_stream, [Says("a b c d", break_after=2)], ["model"], "broken"),
     Case("retry", retried, [ERROR, BUSY, TEXT], waits=True),
     Case("cancel", limited, [SLOW], ["model"], "by a time limit"),

@@ -13,6 +13,7 @@ import pydantic
 from agentloom.testing import Drops, Fails, Raw, Says, Wants
 from agentloom.testing.sdk_contract import Case, Seam
 from agentloom.testing.sdk_seen import seen
+from tests.adapters.contract.common import HTML, SLOW, errors, raised
 
 MESSAGES: list[Any] = [{"role": "user", "content": "hello"}]
 TEXT = Says("It costs forty dollars.", usage=(11, 3, 7, 2), logprobs=[-0.1, -0.2, -0.3, -0.4])
@@ -23,7 +24,6 @@ ODD = Raw(
 )
 BUSY = Fails(429, "slow down", code="rate_limit_exceeded", retry_after=0.01)
 LATER = Fails(503, "come back", retry_after=0.7)
-HTML = Raw(b"<html>bad gateway</html>", 502, {"content-type": "text/html"})
 FORECAST = Says('{"city": "Riga", "degrees": -3.5}')
 
 
@@ -125,11 +125,7 @@ async def early_async(url: str) -> Any:
 
 def failing(url: str) -> Any:
     with client(url) as c:
-        try:
-            c.chat.completions.create(model="m", messages=MESSAGES)
-        except openai.OpenAIError as error:
-            return seen(error)
-    return "no error"
+        return raised(openai.OpenAIError, c.chat.completions.create, model="m", messages=MESSAGES)
 
 
 async def failing_async(url: str) -> Any:
@@ -177,11 +173,7 @@ async def retried_async(url: str) -> Any:
 
 def limited(url: str) -> Any:
     with client(url, timeout=0.2) as c:
-        try:
-            c.chat.completions.create(model="m", messages=MESSAGES)
-        except openai.APITimeoutError as error:
-            return seen(error)
-    return "no error"
+        return raised(openai.APITimeoutError, c.chat.completions.create, model="m", messages=MESSAGES)
 
 
 async def cancelled(url: str) -> Any:
@@ -215,7 +207,6 @@ async def raw_async(url: str) -> Any:
         return [seen(answer.parse()), seen(answer.http_response), said, lines, seen(pieces.http_response)]
 
 
-SLOW = Says("late", latency=3.0)
 CHAT = Seam(
     "openai chat",
     [
@@ -230,18 +221,16 @@ CHAT = Seam(
         Case("stream", helper_async, [TEXT], ["model"], "helper"),
         Case("left early", early, [TEXT], ["model"]),
         Case("left early", early_async, [TEXT], ["model"]),
-        *(
-            Case("error", program, [reply], ["model"], name)
-            for name, reply in (("429", BUSY), ("not JSON", HTML), ("dropped", Drops()))
-            for program in (failing, failing_async, failing_stream, failing_stream_async)
+        *errors(
+            (failing, failing_async, failing_stream, failing_stream_async),
+            {"429": BUSY, "not JSON": HTML, "dropped": Drops()},
         ),
-        *(
-            Case("error", program, [reply], ["model"], name)
-            for name, reply in (
-                ("broken stream", Says("one two three", break_after=2)),
-                ("error in a stream", Says("one two three", error_after=2)),
-            )
-            for program in (failing_stream, failing_stream_async)
+        *errors(
+            (failing_stream, failing_stream_async),
+            {
+                "broken stream": Says("one two three", break_after=2),
+                "error in a stream": Says("one two three", error_after=2),
+            },
         ),
         *(
             Case(
@@ -280,11 +269,7 @@ async def r_whole_async(url: str) -> Any:
 
 def r_retrieve(url: str) -> Any:
     with client(url) as c:
-        try:
-            c.responses.retrieve("resp_abcdefgh1234")
-        except openai.NotFoundError as error:
-            return seen(error)
-    return "no error"
+        return raised(openai.NotFoundError, c.responses.retrieve, response_id="resp_abcdefgh1234")
 
 
 def r_stream(url: str) -> Any:
@@ -524,11 +509,7 @@ def a_early(url: str) -> Any:
 
 def a_failing(url: str) -> Any:
     with azure(url) as c:
-        try:
-            c.chat.completions.create(model="mine", messages=MESSAGES)
-        except openai.OpenAIError as error:
-            return seen(error)
-    return "no error"
+        return raised(openai.OpenAIError, c.chat.completions.create, model="mine", messages=MESSAGES)
 
 
 def a_retried(url: str) -> Any:
@@ -538,11 +519,7 @@ def a_retried(url: str) -> Any:
 
 def a_limited(url: str) -> Any:
     with azure(url, timeout=0.2) as c:
-        try:
-            c.chat.completions.create(model="mine", messages=MESSAGES)
-        except openai.APITimeoutError as error:
-            return seen(error)
-    return "no error"
+        return raised(openai.APITimeoutError, c.chat.completions.create, model="mine", messages=MESSAGES)
 
 
 def a_raw(url: str) -> Any:
