@@ -15,7 +15,8 @@ from typing import Any, Literal, cast
 
 from agentloom.api.trace import Trace
 from agentloom.errors import RunNotFound, StoreFailed
-from agentloom.store import Appender, Query, RunRow, Store, open_store
+from agentloom.store import Appender, Store, open_store
+from agentloom.store.in_front import InFront
 
 __all__ = ["Held", "Keep", "checked_keep", "checked_rate", "held", "sampled"]
 
@@ -24,7 +25,6 @@ Keep = Literal["all", "failed", "flagged"] | Callable[[Trace], object]
 
 _WORDS = ("all", "failed", "flagged")
 _IN_MEMORY = 4 << 20
-_ALL = Query()
 _own = random.Random()
 """Draws for requests without an id. No run ever sees it."""
 _log = logging.getLogger("agentloom.recording")
@@ -90,11 +90,11 @@ class _Appender:
         return self.file.read()
 
 
-class Held:
+class Held(InFront):
     """One run, held until ``settle``. Otherwise the store behind it."""
 
     def __init__(self, store: Store, keep: Keep) -> None:
-        self._store = store
+        super().__init__(store)
         self._keep = keep
         self._run: str | None = None
         self._appender: _Appender | None = None
@@ -103,10 +103,6 @@ class Held:
         """Hold the run ``run``."""
         self._run, self._appender = run, _Appender()
         return self._appender
-
-    def reopen(self, run: str) -> Appender:
-        """As the store does."""
-        return self._store.reopen(run)
 
     def read(self, run: str) -> bytes:
         """The run that is held, or one of the store. ``RunNotFound`` for one that was dropped."""
@@ -119,22 +115,6 @@ class Held:
                 )
             return self._store.read(run)
         return self._appender.data()
-
-    def runs(self, query: Query = _ALL) -> list[RunRow]:
-        """As the store does."""
-        return self._store.runs(query)
-
-    def resolve(self, ref: str) -> str:
-        """As the store does."""
-        return self._store.resolve(ref)
-
-    def add(self, data: bytes) -> str:
-        """As the store does."""
-        return self._store.add(data)
-
-    def remove(self, run: str) -> None:
-        """As the store does."""
-        self._store.remove(run)
 
     def settle(self, *, failed: bool = False) -> bool:
         """The run has ended: add it to the store or drop it; whether it was kept. ``failed``: it did, whatever its end

@@ -19,21 +19,20 @@ from agentloom.errors import ControlFlow, LoomError, TargetError
 from agentloom.runtime.guard_effects import Noting
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Watch
-from agentloom.store import Appender, Query, RunRow, Store, open_store
+from agentloom.store import Appender, Store, open_store
+from agentloom.store.in_front import InFront
 
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
 
 __all__ = ["record_agent"]
 
-_ALL = Query()
 
-
-class _Announcing:
+class _Announcing(InFront):
     """A store that tells the parent the id of the run as soon as it exists; otherwise the store that it is given."""
 
     def __init__(self, store: Store, results: Results) -> None:
-        self._store = store
+        super().__init__(store)
         self._results = results
         self.run: str | None = None
 
@@ -42,24 +41,6 @@ class _Announcing:
         self._results.send(run=run)
         self.run = run
         return appender
-
-    def reopen(self, run: str) -> Appender:
-        return self._store.reopen(run)
-
-    def read(self, run: str) -> bytes:
-        return self._store.read(run)
-
-    def runs(self, query: Query = _ALL) -> list[RunRow]:
-        return self._store.runs(query)
-
-    def resolve(self, ref: str) -> str:
-        return self._store.resolve(ref)
-
-    def add(self, data: bytes) -> str:
-        return self._store.add(data)
-
-    def remove(self, run: str) -> None:
-        self._store.remove(run)
 
 
 def record_agent(job: dict[str, Any], results: Results) -> int:
