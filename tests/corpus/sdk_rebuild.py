@@ -135,15 +135,24 @@ def _of(programs_of: dict[str, Program], stream: bool) -> dict[str, Program]:
     return programs_of if stream else {name: one for name, one in programs_of.items() if name != "left early"}
 
 
+def _asked(body: Body, *, stream: bool) -> Body:
+    """The body, with ``stream`` as the answer was."""
+    return {name: value for name, value in body.items() if name != "stream"} | (
+        {"stream": True} if stream else {}
+    )
+
+
+def _options(one: Exchange) -> Any:
+    """What the clients of OpenAI and Anthropic are made with."""
+    return {"api_key": "unused", "max_retries": 0, "default_query": dict(one.query) or None}
+
+
 def _openai(one: Exchange, api: str, body: Body) -> dict[str, Program]:
     if not body:
         body = {"model": "m", "messages": GREETING} if api == "chat" else {"model": "m", "input": "hello"}
     stream = one.streamed
-    body = {name: value for name, value in body.items() if name != "stream"} | (
-        {"stream": True} if stream else {}
-    )
-    options: Any = {"api_key": "unused", "max_retries": 0, "default_query": dict(one.query) or None}
-    base = _prefix(one, _TAILS[api])
+    body = _asked(body, stream=stream)
+    options, base = _options(one), _prefix(one, _TAILS[api])
 
     def ask(client: Any) -> Any:
         method = {
@@ -169,11 +178,8 @@ def _anthropic(one: Exchange, api: str, body: Body) -> dict[str, Program]:
     stream = one.streamed and api == "messages"
     if api == "messages":
         body = {"max_tokens": 9, **body}
-    body = {name: value for name, value in body.items() if name != "stream"} | (
-        {"stream": True} if stream else {}
-    )
-    options: Any = {"api_key": "unused", "max_retries": 0, "default_query": dict(one.query) or None}
-    base = _prefix(one, _TAILS[api])
+    body = _asked(body, stream=stream)
+    options, base = _options(one), _prefix(one, _TAILS[api])
 
     def ask(client: Any) -> Any:
         method = client.messages.create if api == "messages" else client.messages.count_tokens

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from agentloom.adapters.drift import teller
 from agentloom.adapters.exchanges import Classified, Exchange, http_call
 from agentloom.adapters.models_anthropic_answer import usage as usage_of
+from agentloom.adapters.models_usage import reported
 from agentloom.runtime.calls import CallSpec
 
 __all__ = ["classify"]
@@ -65,5 +66,4 @@ class _Counts:
         if not isinstance(raw, dict):
             return None
         self._begun |= {name: one for name, one in cast("dict[str, Any]", raw).items() if one is not None}
-        counts = usage_of(self._begun)
-        return {name: count for name, count in counts.items() if isinstance(count, int)}
+        return reported(usage_of(self._begun))

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from agentloom.adapters.drift import teller
 from agentloom.adapters.exchanges import Classified, Exchange, http_call
 from agentloom.adapters.models_google_answer import usage as usage_of
+from agentloom.adapters.models_usage import reported
 from agentloom.runtime.calls import CallSpec
 
 __all__ = ["classify"]
@@ -48,5 +49,4 @@ def _usage(answer: Any) -> Mapping[str, int] | None:
     raw = fields.get("usageMetadata")
     if not isinstance(raw, dict):
         return None
-    counts = usage_of(cast("dict[str, Any]", raw))
-    return {name: count for name, count in counts.items() if isinstance(count, int)}
+    return reported(usage_of(cast("dict[str, Any]", raw)))

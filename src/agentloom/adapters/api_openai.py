@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from agentloom.adapters.drift import teller
 from agentloom.adapters.exchanges import Classified, Exchange, http_call
-from agentloom.adapters.models_usage import chat_usage, responses_usage
+from agentloom.adapters.models_usage import chat_usage, reported, responses_usage
 from agentloom.runtime.calls import CallSpec
 
 __all__ = ["classify"]
@@ -59,7 +59,7 @@ def _other(exchange: Exchange) -> Classified | None:
 def _chat(answer: Any) -> Mapping[str, int] | None:
     """Token counts of a completion or of one chunk of its stream; absent ones are left out."""
     fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
-    return _integers(chat_usage(fields.get("usage")))
+    return reported(chat_usage(fields.get("usage")))
 
 
 def _responses(answer: Any) -> Mapping[str, int] | None:
@@ -67,8 +67,4 @@ def _responses(answer: Any) -> Mapping[str, int] | None:
     fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
     inner = fields.get("response")
     whole = cast("dict[str, Any]", inner) if isinstance(inner, dict) else fields
-    return _integers(responses_usage(whole.get("usage")))
-
-
-def _integers(counts: Mapping[str, Any] | None) -> dict[str, int]:
-    return {name: count for name, count in (counts or {}).items() if isinstance(count, int)}
+    return reported(responses_usage(whole.get("usage")))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-__all__ = ["chat_usage", "responses_usage"]
+__all__ = ["chat_usage", "reported", "responses_usage"]
 
 
 def chat_usage(raw: object) -> dict[str, Any] | None:
@@ -59,6 +59,11 @@ def responses_usage(raw: object) -> dict[str, Any] | None:
         "output": _count(counts, "output_tokens"),
         "reasoning": _count(made, "reasoning_tokens"),
     }
+
+
+def reported(counts: Mapping[str, Any] | None) -> dict[str, int]:
+    """The counts that were reported, of all classes."""
+    return {name: count for name, count in (counts or {}).items() if isinstance(count, int)}
 
 
 def _details(counts: Mapping[str, Any], name: str) -> Mapping[str, Any]:

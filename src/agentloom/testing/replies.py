@@ -164,8 +164,8 @@ def _plain(protocol: Protocol, reply: Says, model: str, number: int) -> dict[str
 
 
 def _plain_events(reply: Says, model: str, number: int) -> Iterator[bytes]:
+    whole = _plain("completions", reply, model, number)
     for piece in reply.split():
-        whole = _plain("completions", reply, model, number)
         ended = {"index": 0, "text": piece, "logprobs": None, "finish_reason": None}
         yield _sse({**whole, "choices": [ended], "usage": None})
     yield b"data: [DONE]\n\n"
