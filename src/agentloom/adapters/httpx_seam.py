@@ -16,6 +16,7 @@ from typing import Any, cast
 from agentloom.adapters.exchanges import observe
 from agentloom.adapters.httpx_transports import streaming, transports
 from agentloom.adapters.releases import needed
+from agentloom.runtime.contexts import put
 from agentloom.runtime.passed import passes
 from agentloom.runtime.scope import current, outside
 
@@ -66,7 +67,7 @@ def _patch_blocking_send(cls: Any) -> None:
     def send(self: Any, request: Any, *, stream: bool = False, **options: Any) -> Any:
         if current() is None:
             return original(self, request, stream=stream, **options)
-        token = streaming.set(stream)
+        token = put(streaming, stream)
         try:
             return original(self, request, stream=stream, **options)
         finally:
@@ -82,7 +83,7 @@ def _patch_awaited_send(cls: Any) -> None:
     async def send(self: Any, request: Any, *, stream: bool = False, **options: Any) -> Any:
         if current() is None:
             return await original(self, request, stream=stream, **options)
-        token = streaming.set(stream)
+        token = put(streaming, stream)
         try:
             return await original(self, request, stream=stream, **options)
         finally:

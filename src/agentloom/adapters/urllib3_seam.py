@@ -20,6 +20,7 @@ from agentloom.adapters.releases import needed
 from agentloom.adapters.urllib3_errors import cleaned, restored
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_inline, open_inline
+from agentloom.runtime.contexts import put
 from agentloom.runtime.passed import passes
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import Work, doing
@@ -85,7 +86,7 @@ def install_requests(module: ModuleType) -> None:
 
     @functools.wraps(original)
     def send(self: Any, request: Any, stream: bool = False, *args: Any, **kwargs: Any) -> Any:
-        token = _piecewise.set(bool(stream))
+        token = put(_piecewise, bool(stream))
         try:
             return original(self, request, stream, *args, **kwargs)
         finally:

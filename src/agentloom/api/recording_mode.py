@@ -16,6 +16,7 @@ from typing import Literal, cast, get_args
 
 from agentloom.api.trace import Trace
 from agentloom.errors import LoomError, TargetError
+from agentloom.runtime.contexts import put
 from agentloom.store import Query, Store, open_store
 
 __all__ = ["Mode", "StoreLike", "mode", "opened", "replaying", "trace_to_replay"]
@@ -91,7 +92,7 @@ def replaying(*traces: Trace | str | os.PathLike[str]) -> Generator[None]:
     name every run of that name takes it. Raises what reading them raises; a run that differs raises
     ``DivergenceError``.
     """
-    token = _block.set(_Given([_read(trace, None) for trace in traces], "replaying(...)"))
+    token = put(_block, _Given([_read(trace, None) for trace in traces], "replaying(...)"))
     try:
         yield
     finally:

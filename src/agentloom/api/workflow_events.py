@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agentloom.runtime.contexts import put
+
 if TYPE_CHECKING:
     from agentloom.api.trace import Trace
 
@@ -134,7 +136,7 @@ def told_retry(attempt: int, delay: float, error: BaseException) -> None:
 @contextmanager
 def at_step(place: Event) -> Generator[None]:
     """Events of the block are of the step, visit and item of ``place``."""
-    token = _place.set(place)
+    token = put(_place, place)
     try:
         yield
     finally:
@@ -144,7 +146,7 @@ def at_step(place: Event) -> Generator[None]:
 @contextmanager
 def watched(watcher: Watcher) -> Generator[None]:
     """Runs that start in the block tell ``watcher`` what they do."""
-    token = _watcher.set(watcher)
+    token = put(_watcher, watcher)
     try:
         yield
     finally:

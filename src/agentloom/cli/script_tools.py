@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentloom.errors import ValueRefused
+from agentloom.runtime.contexts import put
 from agentloom.runtime.refuse import Effect, Effects
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
@@ -139,7 +140,7 @@ def _handed_on(name: str, effects: Effects, emit: Emit) -> Generator[_Call]:
     pass to the plain function (``passed``) unless ``effects`` refuses. Where it is the result that cannot be recorded,
     the program gets it as it is, unless ``effects`` refuses."""
     call, before = _Call(), _calls()
-    token = _under_way.set(call)
+    token = put(_under_way, call)
     try:
         yield call
     except ValueRefused as refused:

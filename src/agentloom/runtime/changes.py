@@ -16,6 +16,7 @@ from typing import Any, cast
 from agentloom.errors import FormatError, NotSupported
 from agentloom.format.canonical import Tree, canonical
 from agentloom.format.words import kind_of
+from agentloom.runtime.contexts import put
 from agentloom.runtime.fieldrules import Role, steps_of, tree_of_rules
 from agentloom.runtime.profiles import Profile, get
 
@@ -201,7 +202,7 @@ def use_profiles(*profiles: Profile) -> Generator[None]:
         held[one.family] = (
             one if before is None or one.rule is None else changed(before, _change_in(one.rule))
         )
-    token = _in_use.set(held)
+    token = put(_in_use, held)
     try:
         yield
     finally:

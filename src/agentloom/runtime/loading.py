@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from agentloom.errors import ControlFlow
+from agentloom.runtime.contexts import put
 
 __all__ = ["RunWhileLoading", "loading", "refuse_while_loading"]
 
@@ -24,7 +25,7 @@ class RunWhileLoading(ControlFlow):
 @contextmanager
 def loading() -> Generator[None]:
     """Load a program in the block: a run that it starts ends the block instead, quietly."""
-    token = _loading.set(True)
+    token = put(_loading, True)
     try:
         yield
     except RunWhileLoading:

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
+from agentloom.runtime.contexts import put
 from agentloom.runtime.places import SITES, is_library
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
@@ -72,7 +73,7 @@ def client_of(frame: FrameType | None) -> str:
 @contextmanager
 def left_out() -> Generator[None]:
     """A block that is not recorded on purpose (a request that was not sampled): its calls are not told."""
-    token = _left_out.set(True)
+    token = put(_left_out, True)
     try:
         yield
     finally:

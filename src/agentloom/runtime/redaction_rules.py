@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from agentloom.errors import ValueRefused
 from agentloom.format.canonical import Tree
+from agentloom.runtime.contexts import put
 from agentloom.runtime.fieldrules import steps_of
 from agentloom.runtime.redaction_env import LEAST, environment_values, too_common
 from agentloom.runtime.redaction_found import Found, Known
@@ -195,7 +196,7 @@ def use_secrets(*rules: Rules) -> Generator[None]:
     whole = _in_use.get()
     for one in rules:
         whole = _joined(whole, one)
-    token = _in_use.set(whole)
+    token = put(_in_use, whole)
     try:
         yield
     finally:

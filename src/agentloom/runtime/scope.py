@@ -19,6 +19,7 @@ from agentloom.errors import NoActiveRun, NotSupported
 from agentloom.format.callids import segment
 from agentloom.format.limits import PATH_BYTES
 from agentloom.runtime.collecting import COLLECTING
+from agentloom.runtime.contexts import put
 from agentloom.runtime.work import Work, mark
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def require(what: str) -> Scope:
 @contextmanager
 def entered(scope: Scope | None) -> Generator[None]:
     """Make ``scope`` current for the block."""
-    token = _scope.set(scope)
+    token = put(_scope, scope)
     try:
         yield
     finally:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from agentloom.runtime.contexts import put
+
 __all__ = ["Work", "doing", "mark", "under_way"]
 
 
@@ -30,7 +32,7 @@ _work: contextvars.ContextVar[Work | None] = contextvars.ContextVar("agentloom.w
 @contextmanager
 def doing(work: Work) -> Generator[Work]:
     """Mark the block as host work."""
-    token = _work.set(work)
+    token = put(_work, work)
     try:
         yield work
     finally:
