@@ -273,9 +273,9 @@ class Trace:
     def _agent_to_replay(self, agent: object, call: Callable[[], object] | None) -> AgentFunction:
         if agent is not None and call is not None:
             raise TargetError("replay() was given agent= and call=", hint="give one of them")
-        entry = self._entry()
         if call is None and agent is None and self._agent is not None:
             return self._agent
+        entry = self._entry()
         from agentloom.api.recording_target import as_recorded, found_again, of_call
 
         if call is not None:

@@ -133,6 +133,7 @@ class Recording:
     _profiles: dict[tuple[str, str | None], Profile] = field(
         default_factory=dict[tuple[str, "str | None"], Profile]
     )
+    _payloads: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     @classmethod
     def from_journal(cls, journal: Journal) -> Recording:
@@ -182,9 +183,12 @@ class Recording:
         return None if self.end is None else str(self.end["status"])
 
     def payload(self, name: str) -> Tree:
-        """A payload of the start entry (``code``, ``env``, ``input``, ...), or None where the run has none."""
-        blob = self.start.get(name)
-        return None if blob is None else self.tree(cast(str, blob), f"the run's {name}")
+        """A payload of the start entry (``code``, ``env``, ``input``, ...), or None where the run has none; put together
+        once, and not to be changed."""
+        if name not in self._payloads:
+            blob = self.start.get(name)
+            self._payloads[name] = None if blob is None else self.tree(cast(str, blob), f"the run's {name}")
+        return self._payloads[name]
 
     @property
     def guard(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import importlib
 import os
 import signal
 import sysconfig
@@ -51,6 +52,10 @@ _NEVER_WAIT = tuple(
 _WAITS = "_sleep"
 """The one function there that waits: what stands in for ``time.sleep``, called outside of a run."""
 
+# ``signal.signal`` and ``getsignal`` look each handler up among SIG_DFL and SIG_IGN first, and write it out where it is
+# neither: for what asyncio puts there that is the text of its main task.
+_in_c: Any = importlib.import_module("_signal")
+
 _users = 0
 _before: Callable[[int, FrameType | None], Any] | None = None
 
@@ -64,26 +69,26 @@ def held_back() -> Generator[None]:
         yield
         return
     if _users == 0:
-        handler = signal.getsignal(signal.SIGINT)
+        handler = _in_c.getsignal(signal.SIGINT)
         if not callable(handler):
             yield
             return
         if handler is not _pressed:
             _before = handler
-            signal.signal(signal.SIGINT, _pressed)
+            _in_c.signal(signal.SIGINT, _pressed)
     _users += 1
     try:
         yield
     finally:
         _users -= 1
-        if _users == 0 and _before is not None and signal.getsignal(signal.SIGINT) is _pressed:
-            signal.signal(signal.SIGINT, _before)
+        if _users == 0 and _before is not None and _in_c.getsignal(signal.SIGINT) is _pressed:
+            _in_c.signal(signal.SIGINT, _before)
 
 
 def after_fork() -> None:
     """In a forked child Ctrl-C is handled as it was before the run."""
-    if _before is not None and signal.getsignal(signal.SIGINT) is _pressed:
-        signal.signal(signal.SIGINT, _before)
+    if _before is not None and _in_c.getsignal(signal.SIGINT) is _pressed:
+        _in_c.signal(signal.SIGINT, _before)
 
 
 def _pressed(number: int, frame: FrameType | None) -> None:
