@@ -11,7 +11,7 @@ from typing import Any
 
 from agentloom.errors import NotSupported
 
-__all__ = ["RANGES", "Range", "check", "needed", "say"]
+__all__ = ["RANGES", "Range", "check", "needed", "range_of", "say"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,13 @@ RANGES: dict[str, Range] = {
     "requests": Range("requests", "2.32.2", "2.34.2"),
     "urllib3": Range("urllib3", "2.2.0", "2.8.0"),
     "aiohttp": Range("aiohttp", "3.12.0", "3.14.5"),
+    "langchain_core": Range("langchain-core", "1.0.0", "1.8.3"),
+    "langgraph": Range("langgraph", "1.0.0", "1.2.24"),
+    "langgraph.checkpoint": Range("langgraph-checkpoint", "3.0.0", "4.3.2"),
+    "pydantic_ai": Range("pydantic-ai-slim", "2.0.0", "2.68.0"),
+    "agents": Range("openai-agents", "0.20.0", "0.24.0"),
 }
-"""By the name of the module."""
+"""By the name of the module, or of a package that it is in."""
 
 _said: set[str] = set()
 
@@ -53,8 +58,20 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(found + [0] * (3 - len(found)))
 
 
+def range_of(module: str) -> Range | None:
+    """The range of ``module``, or of the nearest package around it that has one."""
+    return RANGES.get(_ranged(module))
+
+
+def _ranged(module: str) -> str:
+    while module and module not in RANGES:
+        module = module.rpartition(".")[0]
+    return module
+
+
 def check(module: str) -> None:
     """Warn once when the installed release of ``module`` is outside of the tested range."""
+    module = _ranged(module)
     known = RANGES.get(module)
     if known is None:
         return

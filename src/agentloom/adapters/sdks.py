@@ -23,6 +23,16 @@ _PATCHES = {
     "urllib.request": "urllib_seam:install",
     "openai._base_client": "stainless_sdk:install",
     "anthropic._base_client": "stainless_sdk:install",
+    "langchain_core.tools.base": "langchain_tools:install",
+    "langchain_core.retrievers": "langchain_retrievers:install",
+    "langchain_core.vectorstores.base": "langchain_retrievers:install_stores",
+    "langgraph.checkpoint.base": "langgraph_memory:install",
+    "langgraph.pregel._runner": "langgraph_nodes:install",
+    "langgraph.types": "langgraph_nodes:install_types",
+    "pydantic_ai.toolsets.function": "pydantic_ai_seam:install_tools",
+    "pydantic_ai.agent": "pydantic_ai_seam:install_agent",
+    "agents.tool": "openai_agents_seam:install_tools",
+    "agents.run": "openai_agents_seam:install_runs",
 }
 """What is done to a module when it is imported, by a function of an adapter."""
 
@@ -52,7 +62,7 @@ def _adapter(name: str) -> ModuleType:
 def _patch(module: ModuleType) -> None:
     """Check the release and patch. What cannot be patched is named in a warning: the program goes on without it."""
     from agentloom.adapters.exchanges import claim
-    from agentloom.adapters.releases import RANGES, check, say
+    from agentloom.adapters.releases import check, range_of, say
 
     name = module.__name__
     check(name)
@@ -65,7 +75,7 @@ def _patch(module: ModuleType) -> None:
     try:
         install(module)
     except (NotSupported, AttributeError) as error:  # a release that is built in another way
-        known = RANGES.get(name.partition("._")[0])
+        known = range_of(name)
         tested = f"; tested: {known}" if known else ""
         say(
             f"{name} patch",

@@ -12,11 +12,11 @@ from agentloom.errors import NotSupported
 from agentloom.format.values import decode
 from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.left_out import taking_part
 from agentloom.runtime.memory import memory_backend
 from agentloom.runtime.models import ModelBackend, backend
 from agentloom.runtime.profiles import all_key, get, plain_url, with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
-from agentloom.runtime.scope import require
 from agentloom.runtime.sendable import Unsendable, first_unsendable, refuse_half_pairs
 
 __all__ = [
@@ -29,13 +29,14 @@ __all__ = [
     "perform_model_stream",
     "perform_model_stream_sync",
     "perform_model_sync",
+    "request_of",
     "retrieve_spec",
     "sleep_spec",
     "step_spec",
 ]
 
 
-def _request(call: Call, *, read_only: bool = False) -> dict[str, Any]:
+def request_of(call: Call, *, read_only: bool = False) -> dict[str, Any]:
     """A fresh copy of a call's request as written, with the secrets put back that were not written. ``read_only``: for
     somebody who changes nothing in it; then the items of histories need not be copied."""
     grown = call.grown
@@ -59,7 +60,7 @@ def _request(call: Call, *, read_only: bool = False) -> dict[str, Any]:
 
 def model_spec(name: str, messages: Sequence[Mapping[str, Any]] | str, params: Mapping[str, Any]) -> CallSpec:
     """A model call. A plain string as ``messages`` stands for one user message."""
-    scope = require("model")
+    scope = taking_part("model")
     history = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     refuse_half_pairs("model", name)
     request: dict[str, object] = {"model": name, "messages": history}
@@ -69,13 +70,13 @@ def model_spec(name: str, messages: Sequence[Mapping[str, Any]] | str, params: M
         name,
         request,
         profile="agentloom.model/1",
-        series=f"{scope.path} {name}",
+        series=None if scope is None else f"{scope.path} {name}",
         stream=bool(params.get("stream")),
     )
 
 
 def _asked(performer: ModelBackend, call: Call) -> dict[str, Any]:
-    return _request(call, read_only=getattr(performer, "reads_only", False) is True)
+    return request_of(call, read_only=getattr(performer, "reads_only", False) is True)
 
 
 def perform_model(call: Call) -> Awaitable[object]:
@@ -134,7 +135,7 @@ def _http_result(response: Any) -> dict[str, Any]:
 
 
 async def perform_http(call: Call) -> object:
-    request = _request(call)
+    request = request_of(call)
     async with _client_module().AsyncClient() as client:
         try:
             return _http_result(await client.request(request["method"], request["url"], **_rest(request)))
@@ -146,7 +147,7 @@ async def perform_http(call: Call) -> object:
 
 
 def perform_http_sync(call: Call) -> object:
-    request = _request(call)
+    request = request_of(call)
     with _client_module().Client() as client:
         try:
             return _http_result(client.request(request["method"], request["url"], **_rest(request)))
@@ -202,7 +203,7 @@ def perform_function(function: Callable[..., object]) -> Callable[[Call], object
     """Performs a step or a retriever: calls ``function`` with fresh copies of the recorded arguments."""
 
     def perform(call: Call) -> object:
-        request = _request(call)
+        request = request_of(call)
         return function(*request["args"], **request["kwargs"])
 
     return perform
@@ -212,7 +213,7 @@ def perform_async_function(function: Callable[..., Awaitable[object]]) -> Callab
     """As ``perform_function``, for a coroutine function."""
 
     def perform(call: Call) -> Awaitable[object]:
-        request = _request(call)
+        request = request_of(call)
         return function(*request["args"], **request["kwargs"])
 
     return perform
@@ -234,14 +235,14 @@ def memory_call(operation: str, **arguments: object) -> tuple[CallSpec, Callable
 
     def perform(call: Call) -> object:
         method = getattr(memory_backend(), operation)
-        return method(*_request(call).values())
+        return method(*request_of(call).values())
 
     return spec, perform
 
 
 def refuse_async(what: str, function: object) -> None:
     """Raise ``NotSupported`` where a sync host function is given a coroutine function, which it cannot await."""
-    require(what)
+    taking_part(what)
     if is_async(function):
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise NotSupported(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentloom.runtime.guard_effects import RunEffects
     from agentloom.runtime.loop import InnerLoop
     from agentloom.runtime.stock import StockCalls
+    from agentloom.runtime.tool_use import ToolUse
 
 __all__ = ["Session"]
 
@@ -50,6 +51,7 @@ class Session:
         "seed",
         "source",
         "stock",
+        "tools",
     )
 
     def __init__(
@@ -86,6 +88,8 @@ class Session:
         """Whether connections of clients without an adapter pass, and mark the trace."""
         self.stock: StockCalls | None = None
         """Of a run without a loop of its own: makes its host calls in place."""
+        self.tools: ToolUse | None = None
+        """What the user of the run says of the tools of frameworks."""
         self.root = Scope(self, f"root/{segment(agent)}")
         self.effects: RunEffects | None = None
         """Who is told of what the run's code does outside every host call; None: nobody."""

@@ -1,0 +1,206 @@
+"""Values of LangChain and LangGraph that tools give back and take: messages, commands, interrupts.
+
+Nothing of them is imported before the program does.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agentloom.errors import ValueRefused
+from agentloom.format.guards import is_list
+from agentloom.format.values import encode
+from agentloom.runtime.registry import TYPES
+
+__all__ = [
+    "SentTo",
+    "Stored",
+    "ToolInterrupts",
+    "declare_messages",
+    "declare_types",
+    "pack",
+    "pack_state",
+    "unpack",
+    "unpack_state",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SentTo:
+    """A ``Send`` of LangGraph in a form that can be kept."""
+
+    node: str
+    arg: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Serialized:
+    """A value as a saver's serializer writes it: the name of its encoding, and the bytes."""
+
+    encoding: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A ``CheckpointTuple`` by its fields."""
+
+    fields: dict[str, Any]
+
+
+for _one in (SentTo, Serialized, Stored):
+    TYPES.register(_one)
+
+
+def pack_state(serde: Any, value: Any) -> Any:
+    """``value`` where it has an exact form; else as ``serde`` writes it. Of a mapping each field by itself: what can be
+    read stays so."""
+    try:
+        encode(value, TYPES)
+    except ValueRefused:
+        fields = plain_fields(value)
+        if fields is not None:
+            return {key: pack_state(serde, item) for key, item in fields.items()}
+        return Serialized(*serde.dumps_typed(value))
+    return value
+
+
+def unpack_state(serde: Any, value: Any) -> Any:
+    """The opposite of ``pack_state``."""
+    if isinstance(value, Serialized):
+        return serde.loads_typed((value.encoding, value.data))
+    fields = plain_fields(value)
+    if fields is not None:
+        return {key: unpack_state(serde, item) for key, item in fields.items()}
+    return value
+
+
+def plain_fields(value: Any) -> dict[str, Any] | None:
+    """``value`` where it is a mapping with texts as keys."""
+    if type(value) is not dict:
+        return None
+    whole = cast("dict[object, Any]", value)
+    return cast("dict[str, Any]", value) if all(type(key) is str for key in whole) else None
+
+
+_MESSAGES = (
+    "AIMessage", "AIMessageChunk", "ChatMessage", "FunctionMessage", "HumanMessage", "RemoveMessage", "SystemMessage",
+    "ToolMessage",
+)  # fmt: skip
+
+
+def declare_messages(module: Any) -> None:
+    """Declare the message types of ``langchain_core.messages``, so that they come back as what they are."""
+    for name in _MESSAGES:
+        cls = getattr(module, name, None)
+        if isinstance(cls, type):
+            TYPES.declare(cls)
+
+
+def declare_types(module: Any) -> None:
+    """Declare the types of ``langgraph.types`` that tools return and raise."""
+    for name in ("Command", "Interrupt"):
+        cls = getattr(module, name, None)
+        if isinstance(cls, type):
+            TYPES.declare(cls)
+
+
+def _types() -> Any:
+    return sys.modules.get("langgraph.types")
+
+
+def pack(value: Any) -> Any:
+    """``value`` with each ``Send`` in a command replaced by a ``SentTo``."""
+    types = _types()
+    if types is None:
+        return value
+    return _changed(value, types, types.Send, _sent_to)
+
+
+def unpack(value: Any) -> Any:
+    """The opposite of ``pack``."""
+    types = _types()
+    if types is None:
+        return value
+    return _changed(value, types, SentTo, _send)
+
+
+def _sent_to(send: Any) -> SentTo:
+    return SentTo(send.node, send.arg)
+
+
+def _send(sent: Any) -> Any:
+    return _types().Send(sent.node, sent.arg)
+
+
+def _changed(value: Any, types: Any, cls: Any, make: Callable[[Any], Any]) -> Any:
+    """``value`` with ``make`` of each ``cls`` where a command goes to."""
+    if is_list(value):
+        return [_changed(item, types, cls, make) for item in value]
+    if isinstance(value, types.Command):
+        command: Any = value
+        goto = _each(command.goto, cls, make)
+        return command if goto is command.goto else dataclasses.replace(command, goto=goto)
+    return value
+
+
+def _each(goto: Any, cls: Any, make: Callable[[Any], Any]) -> Any:
+    if isinstance(goto, cls):
+        return make(goto)
+    if type(goto) in (list, tuple):
+        items: list[Any] = list(goto)
+        if any(isinstance(one, cls) for one in items):
+            made = [make(one) if isinstance(one, cls) else one for one in items]
+            return tuple(made) if isinstance(goto, tuple) else made
+    return goto
+
+
+class ToolInterrupts:
+    """How often a tool got an answer from ``interrupt()``: LangGraph keeps those answers with the task that asked."""
+
+    def __init__(self, counter: Any) -> None:
+        self._counter = counter
+        self._at = 0
+
+    @classmethod
+    def here(cls) -> ToolInterrupts | None:
+        """For a tool that runs in a node of a graph; None elsewhere."""
+        if _types() is None:
+            return None
+        from langgraph.config import get_config
+
+        try:
+            config = cast("dict[str, Any]", get_config())
+        except RuntimeError:
+            return None
+        scratchpad = config.get("configurable", {}).get("__pregel_scratchpad")
+        counter = getattr(scratchpad, "interrupt_counter", None)
+        return None if counter is None else cls(counter)
+
+    def before(self) -> None:
+        """See ``Also``."""
+        self._at = self._count()
+
+    def after(self, error: BaseException | None) -> int | None:
+        """See ``Also``: how many were answered."""
+        from langgraph.errors import GraphInterrupt
+
+        asked = self._count() - self._at
+        answered = asked - 1 if isinstance(error, GraphInterrupt) else asked
+        return answered if answered > 0 else None
+
+    def again(self, done: int) -> None:
+        """See ``Also``: ask as often; LangGraph has the answers."""
+        from langgraph.types import interrupt
+
+        for _ in range(done):
+            interrupt(None)
+
+    def _count(self) -> int:
+        made = getattr(self._counter, "_counter", None)
+        return 0 if made is None else int(copy.copy(made.__self__).__next__())

@@ -1,0 +1,41 @@
+"""What a run knows of the tools of frameworks: which effect each has, and who takes what they print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+__all__ = ["AGENT", "EFFECTS", "ToolEffect", "ToolUse", "declared_effect"]
+
+ToolEffect = Literal["pure", "read", "write", "agent"]
+AGENT: ToolEffect = "agent"
+"""A tool whose code is the agent's own (it asks another agent): it runs again on replay, and what it asks is
+recorded."""
+
+EFFECTS = frozenset(("pure", "read", "write", "agent"))
+
+
+@dataclass(slots=True)
+class ToolUse:
+    """``effects`` by name, as the user of the run said them; ``emit`` takes a stream's name and a text that a tool
+    printed, once its outcome is there; ``used`` is told each tool once: its name and its effect."""
+
+    effects: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
+    emit: Callable[[str, str], None] | None = None
+    used: Callable[[str, ToolEffect], None] | None = None
+
+
+def declared_effect(metadata: object, name: str) -> ToolEffect | None:
+    """What a tool says of itself in its ``metadata``: ``{"agentloom": "read"}``. Raises ``ValueError`` for another
+    word."""
+    if not isinstance(metadata, Mapping):
+        return None
+    said = cast("Mapping[object, object]", metadata).get("agentloom")
+    if said is None:
+        return None
+    if said not in EFFECTS:
+        raise ValueError(
+            f"the metadata of tool {name} say agentloom={said!r}: an effect is one of {', '.join(sorted(EFFECTS))}"
+        )
+    return said  # type: ignore[return-value]  # mypy does not narrow by membership
