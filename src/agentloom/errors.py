@@ -15,6 +15,7 @@
         │   ├── LeaseHeld              another process is writing this run
         │   └── StoreFailed            no space, read-only, I/O error while recording (fail closed)
         ├── TargetError                an agent or script that cannot be found, imported or chosen
+        │   └── NotRecorded            a trace asked for where nothing was recorded on purpose (why)
         ├── NoActiveRun                a host function called outside a run
         ├── NotSupported               a feature that this version does not have, said loudly
         ├── UnrecordedEffect           an effect that a strict guard refused (what, kind, file, line, function)
@@ -55,6 +56,7 @@ __all__ = [
     "LoomError",
     "ModelError",
     "NoActiveRun",
+    "NotRecorded",
     "NotSupported",
     "OutputError",
     "PayloadMissing",
@@ -182,6 +184,13 @@ class StoreFailed(StoreError):
 
 class TargetError(LoomError):
     """An agent or script that cannot be found, imported, or chosen among several."""
+
+
+class NotRecorded(TargetError):
+    """A trace was asked for where there is none on purpose: ``AGENTLOOM=off``, a request that sampling left out, code
+    that is part of somebody else's run. ``why`` says which; ``run.recorded`` tells before."""
+
+    why = _fact("why", "Why nothing was recorded.")
 
 
 class NoActiveRun(LoomError):

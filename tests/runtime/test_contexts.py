@@ -14,7 +14,7 @@ NUMBER: contextvars.ContextVar[int] = contextvars.ContextVar("number", default=7
 
 COLLECTED = """
 import contextvars, gc, random, sys
-from agentloom.runtime import changes, passed, redaction_rules, scope, work
+from agentloom.runtime import changes, left_out, redaction_rules, scope, work
 from agentloom.runtime.profiles import Profile
 others = [contextvars.ContextVar(str(number)) for number in range(12)]
 for number, one in enumerate(others):
@@ -22,7 +22,7 @@ for number, one in enumerate(others):
 blocks = {
     "entered": (lambda: scope.entered(Thing()), scope.here),
     "doing": (lambda: work.doing(work.Work("x")), work.under_way),
-    "left_out": (passed.left_out, passed._left_out.get),
+    "left_out": (lambda: left_out.entered_left_out(left_out.LeftOut("x")), left_out._here.get),
     "use_profiles": (lambda: changes.use_profiles(), changes._in_use.get),
     "use_secrets": (lambda: redaction_rules.use_secrets(redaction_rules.secrets(patterns=["x{9}"])),
                     redaction_rules._in_use.get),

@@ -14,7 +14,8 @@ import pytest
 import redis
 
 from agentloom import agent, record
-from agentloom.runtime.passed import counts, left_out, passes
+from agentloom.runtime.left_out import left_out
+from agentloom.runtime.passed import counts, passes
 from agentloom.runtime.scope import run_outside
 from agentloom.store import MemoryStore
 from agentloom.testing import FakeProvider

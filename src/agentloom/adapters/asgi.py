@@ -20,7 +20,7 @@ from agentloom.api.recording_target import target_of_block
 from agentloom.api.recording_worker import Service
 from agentloom.api.trace import Trace
 from agentloom.errors import NotSupported, TargetError
-from agentloom.runtime.passed import left_out
+from agentloom.runtime.left_out import left_out
 from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.scope import current
 

@@ -12,21 +12,30 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from agentloom.adapters.wrapping_streams import recorded_context, recorded_iterator, recorded_stream
+from agentloom.adapters.wrapping_streams import (
+    context_within,
+    iterator_within,
+    recorded_context,
+    recorded_iterator,
+    recorded_stream,
+    stream_within,
+)
 from agentloom.api.recording import StoreLike, opened
 from agentloom.api.recording_block import RecordedBlock
 from agentloom.api.recording_call import record_call
 from agentloom.api.recording_keep import Keep
+from agentloom.api.recording_mode import mode
 from agentloom.api.recording_run import RecordedRun
 from agentloom.api.recording_target import target_of_object
 from agentloom.api.recording_worker import Service
 from agentloom.errors import NotSupported
 from agentloom.format.words import kind_of
 from agentloom.runtime.guard import GuardPolicy
-from agentloom.runtime.passed import left_out
+from agentloom.runtime.left_out import NOT_SAMPLED, OFF, LeftOut, entered_left_out, left_out, left_out_here
 from agentloom.runtime.recorder import RunOptions
 from agentloom.runtime.scope import current
 from agentloom.runtime.seams import stand_by
@@ -232,13 +241,21 @@ class _Call:
     service: Service
     options: RunOptions
 
-    def left_out(self) -> bool:
-        """Whether it was not sampled."""
-        return current() is None and not self.service.chosen(self.options)
+    def left_out(self) -> LeftOut | None:
+        """What it is a part of, if it is left alone: not sampled, in something that was not, or ``AGENTLOOM=off``."""
+        if current() is not None:
+            return None
+        found = left_out_here()
+        if found is None and mode() == "off":
+            found = LeftOut(OFF)
+        if found is None and not self.service.chosen(self.options):
+            found = LeftOut(NOT_SAMPLED)
+        return found
 
-    def starts_run(self) -> bool:
-        """Whether it becomes a run: it is not in one, and was sampled."""
-        return current() is None and self.service.chosen(self.options)
+    def within(self) -> Callable[[], AbstractContextManager[object]] | None:
+        """What its steps are made in, if it is left alone."""
+        found = self.left_out()
+        return None if found is None else functools.partial(entered_left_out, found)
 
     def run(self, work: Any) -> RecordedRun[Any]:
         """``work`` as a run."""
@@ -259,13 +276,14 @@ def _as_coroutine_function(called: Callable[..., Any]) -> Callable[..., Any]:
     return awaited
 
 
-async def _left_alone(call: _Call) -> Any:
-    with left_out():
+async def _left_alone(call: _Call, why: str) -> Any:
+    with left_out(why):
         return await call.make()
 
 
 def _await(call: _Call) -> Any:
-    return _left_alone(call) if call.left_out() else call.run(call.make())
+    found = call.left_out()
+    return call.run(call.make()) if found is None else _left_alone(call, found.why)
 
 
 def _await_here(call: _Call) -> Any:
@@ -281,20 +299,32 @@ def _await_here(call: _Call) -> Any:
 
 
 def _call(call: _Call) -> Any:
-    if call.left_out():
-        with left_out():
+    found = call.left_out()
+    if found is not None:
+        with left_out(found.why):
             return call.make()
     target = target_of_object(call.name, call.called, call.name, stock=True)
     return record_call(call.make, (), {}, target, call.options, call.service.store, call.service.keep)
 
 
 def _stream(call: _Call) -> Any:
-    return recorded_stream(call.make, call.run) if call.starts_run() else call.make()
+    if current() is not None:
+        return call.make()
+    within = call.within()
+    return recorded_stream(call.make, call.run) if within is None else stream_within(call.make, within)
 
 
 def _iterate(call: _Call) -> Any:
-    return recorded_iterator(call.make, call.block()) if call.starts_run() else call.make()
+    if current() is not None:
+        return call.make()
+    within = call.within()
+    return (
+        recorded_iterator(call.make, call.block()) if within is None else iterator_within(call.make, within)
+    )
 
 
 def _enter(call: _Call) -> Any:
-    return recorded_context(call.make, call.block()) if call.starts_run() else call.make()
+    if current() is not None:
+        return call.make()
+    within = call.within()
+    return recorded_context(call.make, call.block()) if within is None else context_within(call.make, within)

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from types import TracebackType
 from typing import Any
 
 from agentloom.api.recording_block import RecordedBlock
-from agentloom.api.recording_mode import mode
 
-__all__ = ["recorded_context", "recorded_iterator", "recorded_stream"]
+__all__ = [
+    "context_within",
+    "iterator_within",
+    "recorded_context",
+    "recorded_iterator",
+    "recorded_stream",
+    "stream_within",
+]
+
+Within = Callable[[], AbstractContextManager[object]]
+"""Makes a block that what stands in it is part of: entered anew for each step of a generator, whose reader is not."""
 
 
 async def recorded_stream(
@@ -19,10 +30,6 @@ async def recorded_stream(
 ) -> AsyncIterator[Any]:
     """The items of ``make()``, which is run on the deterministic loop; what the reader does between them changes
     nothing. Leaving early cancels the run."""
-    if mode() == "off":
-        async for item in make():
-            yield item
-        return
     items: asyncio.Queue[tuple[Any] | None] = asyncio.Queue()
 
     async def main() -> None:
@@ -75,3 +82,89 @@ def recorded_context(
 ) -> AbstractAsyncContextManager[Any]:
     """``make()`` as a block that is a run, on the loop that it is entered on."""
     return _entered(make, block)
+
+
+def iterator_within(make: Callable[[], Any], within: Within) -> Generator[Any, Any, Any]:
+    """``make()``, a generator: what it does is part of the block, what is done between two items is not."""
+    with within():
+        inner = make()
+    step: Callable[..., Any] = inner.__next__
+    given: tuple[Any, ...] = ()
+    while True:
+        try:
+            with within():
+                item = step(*given)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            sent = yield item
+        except GeneratorExit:
+            with within():
+                inner.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - thrown into the generator: it is its own
+            step, given = inner.throw, (error,)
+        else:
+            step, given = inner.send, (sent,)
+
+
+async def stream_within(make: Callable[[], Any], within: Within) -> AsyncGenerator[Any, Any]:
+    """As ``iterator_within``, for async generators."""
+    with within():
+        inner = make()
+    step: Callable[..., Any] = inner.__anext__
+    given: tuple[Any, ...] = ()
+    while True:
+        try:
+            with within():
+                item = await step(*given)
+        except StopAsyncIteration:
+            return
+        try:
+            sent = yield item
+        except GeneratorExit:
+            with within():
+                await inner.aclose()
+            raise
+        except BaseException as error:  # noqa: BLE001 - thrown into the generator: it is its own
+            step, given = inner.athrow, (error,)
+        else:
+            step, given = (inner.__anext__, ()) if sent is None else (inner.asend, (sent,))
+
+
+class _ContextWithin(AbstractAsyncContextManager[Any]):
+    """``make()``, an async context manager, and the code in its block, as part of another block."""
+
+    def __init__(self, make: Callable[[], AbstractAsyncContextManager[Any]], within: Within) -> None:
+        self._within = within()
+        with within():
+            self._inner = make()
+
+    async def __aenter__(self) -> Any:
+        self._within.__enter__()
+        try:
+            return await self._inner.__aenter__()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        try:
+            return await self._inner.__aexit__(kind, error, trace)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with contextlib.suppress(
+            ValueError
+        ):  # left in another context than it was entered in: that one is gone
+            self._within.__exit__(None, None, None)
+
+
+def context_within(
+    make: Callable[[], AbstractAsyncContextManager[Any]], within: Within
+) -> AbstractAsyncContextManager[Any]:
+    """``make()`` with all that is done in it, by the code in its block too, as part of a block."""
+    return _ContextWithin(make, within)

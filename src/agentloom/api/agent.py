@@ -13,6 +13,7 @@ from agentloom.api.tracebacks import UserFrames
 from agentloom.errors import DivergenceError, NotSupported
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
+from agentloom.runtime.left_out import refuse_run
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
@@ -120,6 +121,7 @@ class Agent(Generic[P, R]):
     def _refuse_inside(self, scope: Scope | None) -> None:
         """A run started by another agent's own code would be an effect that its trace does not hold."""
         refuse_while_loading(self.function.name)
+        refuse_run(f"{self.function.name}.run()")
         if scope is not None:
             raise NotSupported(
                 f"{self.function.name}.run() was called inside a run of {scope.session.agent}",

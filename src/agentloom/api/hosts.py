@@ -17,9 +17,9 @@ from agentloom.format.words import kind_of
 from agentloom.runtime import host
 from agentloom.runtime.ambient import env_call, now_call, random_call, uuid_call
 from agentloom.runtime.answers import Answer, StreamedAnswer
-from agentloom.runtime.boundary import call_async, call_inline, open_async
-from agentloom.runtime.loop import InnerLoop
-from agentloom.runtime.scope import Scope, entered, require
+from agentloom.runtime.boundary import call_async, call_inline, mark, open_async
+from agentloom.runtime.left_out import taking_part
+from agentloom.runtime.scope import Scope, entered
 
 __all__ = [
     "Memory",
@@ -155,12 +155,12 @@ async def retrieve(retriever: Callable[..., Any], *args: Any, **kwargs: Any) -> 
 
 async def note(text: object) -> None:
     """Write a note (any recordable value) into the trace."""
-    require("note").session.engine.mark("note", text)
+    mark("note", text)
 
 
 async def flag(reason: str) -> None:
     """Mark the run as worth keeping, and say why."""
-    require("flag").session.engine.mark("flag", reason)
+    mark("flag", reason)
 
 
 async def parallel(*branches: Coroutine[Any, Any, Any]) -> list[Any]:
@@ -175,8 +175,11 @@ async def parallel(*branches: Coroutine[Any, Any, Any]) -> list[Any]:
         raise
     tasks: list[asyncio.Task[Any]] = []
     for branch in branches:
+        if scope is None:
+            tasks.append(loop.create_task(branch))
+            continue
         below = scope.started("parallel")
-        below.fresh = True
+        below.fresh = scope.session.loop is not None
         with entered(below):
             context = contextvars.copy_context()
         tasks.append(loop.create_task(branch, context=context))
@@ -198,9 +201,11 @@ async def parallel(*branches: Coroutine[Any, Any, Any]) -> list[Any]:
     return [task.result() for task in tasks]
 
 
-def _place_of_parallel(branches: tuple[object, ...]) -> tuple[Scope, InnerLoop]:
-    scope = require("parallel")
-    loop = scope.session.loop
+def _place_of_parallel(branches: tuple[object, ...]) -> tuple[Scope | None, asyncio.AbstractEventLoop]:
+    scope = taking_part("parallel")
+    loop: asyncio.AbstractEventLoop | None = None if scope is None else scope.session.loop
+    if scope is None or scope.session.stock is not None:
+        loop = loop or asyncio.get_running_loop()
     if loop is None:
         raise NotSupported("parallel() was awaited in a sync agent", hint="use agentloom.sync.parallel there")
     for number, branch in enumerate(branches, start=1):

@@ -15,8 +15,7 @@ from agentloom.runtime import host
 from agentloom.runtime.ambient import env_call, now_call, random_call, uuid_call
 from agentloom.runtime.answers import Answer, StreamedAnswer
 from agentloom.runtime.baton import parallel
-from agentloom.runtime.boundary import call_inline, open_inline
-from agentloom.runtime.scope import require
+from agentloom.runtime.boundary import call_inline, mark, open_inline
 
 __all__ = [
     "Memory",
@@ -138,12 +137,12 @@ def retrieve(retriever: Callable[..., Any], *args: Any, **kwargs: Any) -> list[d
 
 def note(text: object) -> None:
     """Write a note (any recordable value) into the trace."""
-    require("note").session.engine.mark("note", text)
+    mark("note", text)
 
 
 def flag(reason: str) -> None:
     """Mark the run as worth keeping, and say why."""
-    require("flag").session.engine.mark("flag", reason)
+    mark("flag", reason)
 
 
 class Memory:

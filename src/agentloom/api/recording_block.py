@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Held, Keep, held
@@ -24,15 +25,18 @@ from agentloom.replay.source import ReplaySource
 from agentloom.runtime.agents import finish_raised, finish_returned
 from agentloom.runtime.guard_effects import tell_unrecorded
 from agentloom.runtime.interrupts import held_back
+from agentloom.runtime.left_out import OFF, left_out, left_out_here
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import Recording, RunOptions, begin
-from agentloom.runtime.scope import Scope, current, entered
+from agentloom.runtime.scope import current, entered
 from agentloom.runtime.session import Session
 from agentloom.runtime.stock import LiveInPlace, StockCalls
 from agentloom.store import Store
 
 __all__ = ["RecordedBlock", "replay_block"]
+
+T = TypeVar("T")
 
 
 class RecordedBlock(Handle):
@@ -77,13 +81,17 @@ class RecordedBlock(Handle):
         self._entered = True
         scope = current()
         if scope is not None:
-            self._state = f"is part of run {scope.session.run_id}"
-            self._enter(scope.started(self._target.name))
+            self._part_of(scope.session.run_id)
+            self._enter(entered(scope.started(self._target.name)))
+            return self
+        found = left_out_here()
+        if found is not None:
+            self._left_out(found)
             return self
         refuse_while_loading(self._target.name)
         chosen = mode()
         if chosen == "off":
-            self._state = "was not recorded (AGENTLOOM=off)"
+            self._left_out(self._enter(left_out(OFF)))
         elif chosen == "replay":
             self._begin_replay()
         else:
@@ -113,9 +121,8 @@ class RecordedBlock(Handle):
         finally:
             self._stack.close()
 
-    def _enter(self, scope: Scope) -> None:
-        block = entered(scope)
-        block.__enter__()
+    def _enter(self, block: AbstractContextManager[T]) -> T:
+        value = block.__enter__()
 
         def leave() -> None:
             # Left in another context than it was entered in (a fixture, a generator): that one is gone.
@@ -123,12 +130,13 @@ class RecordedBlock(Handle):
                 block.__exit__(None, None, None)
 
         self._stack.callback(leave)
+        return value
 
     def _begin(self, session: Session) -> None:
         """In sync code the run belongs to this thread, and adopts those that it starts."""
         if _loop() is None:
             session.engine.take()
-        self._enter(session.root)
+        self._enter(entered(session.root))
 
     # -- recording ---------------------------------------------------------------------------------------------------
 
@@ -178,7 +186,7 @@ class RecordedBlock(Handle):
     # -- replay ------------------------------------------------------------------------------------------------------
 
     def _begin_replay(self) -> None:
-        trace = trace_to_replay(self._target.name, self._options.tags, self._store)
+        trace = self._replay_of(trace_to_replay(self._target.name, self._options.tags, self._store))
         recording = Recorded.from_journal(trace.journal)
         recording.replayable()
         agent = self._target.agent(_not_called)
@@ -199,6 +207,7 @@ class RecordedBlock(Handle):
         except ControlFlow:
             pass  # the verdict is with the source
         finally:
+            self._state = ""
             session.source.close()
             session.release()
         if source.unusable is not None:

@@ -11,6 +11,7 @@ from agentloom.api.recording_run import Outcome, replay_in_place
 from agentloom.api.recording_target import Target
 from agentloom.api.trace import RunNote
 from agentloom.api.tracebacks import UserFrames
+from agentloom.runtime.left_out import OFF, left_out, left_out_here
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import RunOptions, begin, record_blocking
@@ -41,10 +42,13 @@ def record_call(
         if scope is not None:
             with entered(scope.started(target.name)):
                 return function(*args, **kwargs)
+        if left_out_here() is not None:
+            return function(*args, **kwargs)
         refuse_while_loading(target.name)
         chosen = mode()
         if chosen == "off":
-            return function(*args, **kwargs)
+            with left_out(OFF):
+                return function(*args, **kwargs)
         outcome = Outcome[R]()
 
         def main(*_: Any, **__: Any) -> object:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from agentloom.api.recording_keep import Keep
 from agentloom.api.recording_target import Target
-from agentloom.api.trace import Trace
-from agentloom.errors import TargetError
+from agentloom.api.trace import Trace, known_by
+from agentloom.errors import NotRecorded, TargetError
 from agentloom.replay.report import Report
+from agentloom.runtime.left_out import LeftOut
 from agentloom.runtime.recorder import RunOptions
 from agentloom.store import Store
 
@@ -27,19 +28,51 @@ class Handle:
         self._run: str | None = None
         self._where: Store | None = None
         self._state = "has not ended"
+        self._replays: Trace | None = None
+        self._why: str | None = None
         self.report: Report | None = None
 
     @property
     def run_id(self) -> str | None:
-        """The id of the run, from its beginning on; None where nothing is recorded."""
+        """The id of the run, from its beginning on (under a replay that of the recorded one); None where nothing is
+        recorded."""
         return self._run
 
     @property
+    def recorded(self) -> bool:
+        """Whether this is a run of its own that is recorded, or replayed: from its beginning on. False under
+        ``AGENTLOOM=off``, in what sampling left out, and in a run of somebody else: then it has no trace."""
+        return self._run is not None
+
+    @property
     def trace(self) -> Trace:
-        """The record. ``TargetError`` before the run has ended, and where there is none (``AGENTLOOM=off``)."""
-        if self._run is None or self._where is None or self._state:
+        """The record; of a replay the one that was replayed. ``TargetError`` before the run has ended, ``NotRecorded``
+        where there is none on purpose."""
+        name = self._target.name
+        if self._why is not None:
+            raise NotRecorded(
+                f"there is no trace of {name}: it {self._why}",
+                hint="ask run.recorded first, where the same code may be left alone",
+                why=self._why,
+            )
+        if self._run is None or self._state:
             raise TargetError(
-                f"there is no trace of {self._target.name}: it {self._state}",
+                f"there is no trace of {name}: it {self._state}",
                 hint=self._to_end if "ended" in self._state else None,
             )
+        if self._replays is not None:
+            again = self._target.again()
+            return self._replays if again is None else known_by(self._replays, again)
+        if self._where is None:
+            raise TargetError(f"there is no trace of {name}: it was never begun")
         return Trace.of_run(self._run, self._where, self._target.again())
+
+    def _replay_of(self, trace: Trace) -> Trace:
+        self._replays, self._run = trace, trace.run_id
+        return trace
+
+    def _left_out(self, which: LeftOut) -> None:
+        self._why = f"was not recorded ({which.why})"
+
+    def _part_of(self, run: str) -> None:
+        self._why = f"is part of run {run}"

@@ -15,6 +15,7 @@ from agentloom.api.tracebacks import UserFrames
 from agentloom.errors import DivergenceError
 from agentloom.replay.replayer import replay
 from agentloom.replay.report import Report
+from agentloom.runtime.left_out import OFF, left_out, left_out_here
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import RunOptions, begin, record_async
 from agentloom.runtime.scope import Scope, current, entered
@@ -130,21 +131,25 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
             try:
                 if scope is not None:
                     return await self._inside(scope)
+                if left_out_here() is not None:
+                    return await self._left_alone()
                 refuse_while_loading(self._target.name)
                 chosen = mode()
                 if chosen == "replay":
                     return self._replayed()
-                if chosen == "record":
-                    return await self._recorded()
+                return await (self._recorded() if chosen == "record" else self._left_alone())
             except BaseException:
                 self._coroutine.close()  # one that never began says so, which would hide the error
                 raise
-            self._state = "was not recorded (AGENTLOOM=off)"
+
+    async def _left_alone(self) -> R:
+        with left_out(OFF) as which:
+            self._left_out(which)
             return await self._coroutine
 
     async def _inside(self, scope: Scope) -> R:
         """In a run of somebody else: a part of it, with paths of its own."""
-        self._state = f"is part of run {scope.session.run_id}"
+        self._part_of(scope.session.run_id)
         session = scope.session
         if session.stock is not None and session.loop is None:
             return await session.stock.segment(scope.started(self._target.name), self._coroutine)
@@ -184,11 +189,14 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
         return cast(R, outcome.value)
 
     def _replayed(self) -> R:
-        trace = trace_to_replay(self._target.name, self._options.tags, self._store)
+        trace = self._replay_of(trace_to_replay(self._target.name, self._options.tags, self._store))
         outcome = Outcome[R]()
 
         async def main(*_: Any, **__: Any) -> object:
             return await outcome.of(self._coroutine)
 
-        self.report = replay_in_place(trace, self._target, main)
+        try:
+            self.report = replay_in_place(trace, self._target, main)
+        finally:
+            self._state = ""
         return outcome.again()

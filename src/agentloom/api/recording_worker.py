@@ -10,11 +10,12 @@ from typing import Any, cast
 
 from agentloom.api.recording_call import record_call
 from agentloom.api.recording_keep import Keep, checked_keep, checked_rate, sampled
+from agentloom.api.recording_mode import mode
 from agentloom.api.recording_run import RecordedRun
 from agentloom.api.recording_target import target_of_coroutine, target_of_function
 from agentloom.errors import NotSupported
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
-from agentloom.runtime.passed import left_out
+from agentloom.runtime.left_out import left_out
 from agentloom.runtime.recorder import RunOptions
 from agentloom.runtime.scope import current
 from agentloom.store import Store
@@ -59,7 +60,10 @@ class Service:
         return RunOptions(self.seed, dict(tags or {}), conversation, self.guard)
 
     def chosen(self, options: RunOptions, key: str | None = None) -> bool:
-        """Whether a run with these labels is recorded: by ``key``, else its conversation, else its tags, else drawn."""
+        """Whether a run with these labels is recorded: by ``key``, else its conversation, else its tags, else drawn.
+        Only what would be recorded is sampled: a replay replays all of it."""
+        if self.rate >= 1 or mode() != "record":
+            return True
         if key is None:
             key = options.conversation
         if key is None and options.tags:

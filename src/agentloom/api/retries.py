@@ -19,7 +19,8 @@ from agentloom.errors import ControlFlow, ModelError, NotSupported
 from agentloom.runtime import host
 from agentloom.runtime.ambient import random_call
 from agentloom.runtime.boundary import call_async, call_inline
-from agentloom.runtime.scope import Attempts, Scope, entered, require
+from agentloom.runtime.left_out import taking_part
+from agentloom.runtime.scope import Attempts, Scope, entered
 
 __all__ = ["On", "Retry", "attempted", "attempted_sync", "policy_of", "retrying", "retrying_sync"]
 
@@ -143,7 +144,7 @@ def policy_of(retry: Retry | int | None) -> Retry | None:
 class _Tries:
     """The attempts at one piece of work so far, for both drivers."""
 
-    def __init__(self, policy: Retry, scope: Scope) -> None:
+    def __init__(self, policy: Retry, scope: Scope | None) -> None:
         self.policy = policy
         self.number = 1
         self._scope = scope
@@ -170,18 +171,22 @@ class _Tries:
         return wait
 
     @property
-    def waits(self) -> Scope:
+    def waits(self) -> Scope | None:
         """Where waits and draws are recorded: beside the work, so that they shift none of its calls."""
-        if self._waits is None:
+        if self._waits is None and self._scope is not None:
             self._waits = self._scope.child("retry")
         return self._waits
 
 
 @contextmanager
-def _attempts(scope: Scope) -> Generator[Attempts]:
+def _attempts(scope: Scope | None) -> Generator[Callable[[], None]]:
+    """What to call before each attempt but the first."""
+    if scope is None:
+        yield lambda: None
+        return
     attempts = Attempts(scope)
     try:
-        yield attempts
+        yield attempts.again
     finally:
         attempts.end()
 
@@ -195,8 +200,9 @@ async def attempted(
     time that each attempt may take; then it is cancelled, and ends with ``TimeoutError``."""
     if policy is None or policy.attempts == 1:
         return await _Timed(timeout, once).call()
-    tries = _Tries(policy, require("retry"))
-    with _attempts(require("retry")) as attempts:
+    scope = taking_part("retry")
+    tries = _Tries(policy, scope)
+    with _attempts(scope) as again:
         while True:
             attempt = _Timed(timeout, once)
             try:
@@ -208,15 +214,16 @@ async def attempted(
             with entered(tries.waits):
                 await call_async(host.sleep_spec(wait), host.perform_sleep)
             tries.number += 1
-            attempts.again()
+            again()
 
 
 def attempted_sync(policy: Retry | None, once: Callable[[], T]) -> T:
     """As ``attempted``, for sync agents; an attempt cannot be cut short there."""
     if policy is None or policy.attempts == 1:
         return once()
-    tries = _Tries(policy, require("retry"))
-    with _attempts(require("retry")) as attempts:
+    scope = taking_part("retry")
+    tries = _Tries(policy, scope)
+    with _attempts(scope) as again:
         while True:
             try:
                 return once()
@@ -227,7 +234,7 @@ def attempted_sync(policy: Retry | None, once: Callable[[], T]) -> T:
             with entered(tries.waits):
                 call_inline(host.sleep_spec(wait), host.perform_sleep_sync)
             tries.number += 1
-            attempts.again()
+            again()
 
 
 class _Timed(Generic[T]):
@@ -266,7 +273,7 @@ async def retrying(
 
     ``timeout``: seconds that each attempt may take. Calls made again keep their ids, told apart by ``~attempt``.
     """
-    require("retrying")
+    taking_part("retrying")
     return await attempted(policy_of(policy), timeout, lambda: function(*args))
 
 

@@ -22,8 +22,9 @@ from typing import Any, Literal, cast
 
 from agentloom.errors import TemplateError
 from agentloom.format.words import kind_of
+from agentloom.runtime.left_out import taking_part
 from agentloom.runtime.names import name_of
-from agentloom.runtime.scope import require
+from agentloom.runtime.plainly import copied
 
 __all__ = ["Template", "as_text", "render", "render_in", "template_at"]
 
@@ -115,7 +116,7 @@ def render(template: Template | str | os.PathLike[str], /, **variables: object) 
 
 def render_in(template: Template, variables: Mapping[str, object], reads: tuple[str, ...]) -> str:
     """As ``render``; ``reads`` names the fields of a workflow's state that the variables are."""
-    scope = require("render")
+    scope = taking_part("render")
     _check_names(template, variables)
     value = {
         "template": template.text,
@@ -123,9 +124,11 @@ def render_in(template: Template, variables: Mapping[str, object], reads: tuple[
         "source": template.source,
         "variables": dict(variables),
     }
-    kept = cast(
-        "dict[str, Any]", scope.session.engine.state(scope, f"template:{template.name}", value, reads)
-    )
+    if scope is None:
+        kept = cast("dict[str, Any]", copied(value))
+    else:
+        name = f"template:{template.name}"
+        kept = cast("dict[str, Any]", scope.session.engine.state(scope, name, value, reads))
     recorded = template
     if (kept["template"], kept["engine"]) != (template.text, template.engine):
         recorded = Template(kept["template"], name=template.name, engine=kept["engine"])

@@ -7,6 +7,7 @@ gets the ``State``; it really runs on replay too, and its result and its choice 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -34,10 +35,13 @@ from agentloom.errors import NoActiveRun, WorkflowError
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.changes import profiles_of, use_profiles
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
+from agentloom.runtime.left_out import left_out_here
 from agentloom.runtime.profiles import Profile
+from agentloom.runtime.recorder import RunOptions, begin, record_async
 from agentloom.runtime.redaction_rules import Rules, checked_rules
 from agentloom.runtime.registry import declare_annotations
 from agentloom.runtime.scope import current
+from agentloom.store import MemoryStore
 
 __all__ = ["Goto", "State", "Workflow", "goto"]
 
@@ -339,12 +343,21 @@ class Workflow:
         """Inside a run of an async agent: the workflow as a child run of it; awaited, its output. ``NoActiveRun``
         outside a run, ``WorkflowError`` as ``build`` does."""
         if current() is None:
+            if left_out_here() is not None:
+                return self._left_alone(input)
             raise NoActiveRun(
                 f"workflow {self.name!r} was called outside a run",
                 hint="its own run is started with .run(input) or .arun(input)",
                 what=self.name,
             )
         return cast("Coroutine[Any, Any, Any]", self.agent()(input))
+
+    async def _left_alone(self, given: object) -> object:
+        """In code that is left alone: a workflow is always a run, this one is held in memory and forgotten."""
+        agent = self.agent().function
+        loop = asyncio.get_running_loop()
+        recording = begin(agent, (given,), {}, store=MemoryStore(), options=RunOptions(), outer=loop)
+        return await record_async(recording, agent)
 
     async def _execute(self, given: object) -> object:
         with use_profiles(*self._profiles):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import random
 import uuid as _uuid
 from collections.abc import Callable
 from typing import cast
@@ -11,9 +12,9 @@ from typing import cast
 from agentloom.errors import ValueRefused
 from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.left_out import taking_part
 from agentloom.runtime.redaction_env import passwords_in
 from agentloom.runtime.redaction_names import is_secret_variable
-from agentloom.runtime.scope import require
 from agentloom.runtime.sendable import refuse_half_pairs
 
 __all__ = ["env_call", "looks_secret", "now_call", "placeholder", "random_call", "uuid_call"]
@@ -38,8 +39,8 @@ def now_call() -> Prepared:
 
 def random_call() -> Prepared:
     """A float in [0, 1) from the run's generator of this path (seeded when the run has a seed)."""
-    scope = require("random")
-    generator = scope.session.random_for(scope.path)
+    scope = taking_part("random")
+    generator = random.SystemRandom() if scope is None else scope.session.random_for(scope.path)
     return CallSpec("random", "random", {}), lambda _: generator.random()
 
 

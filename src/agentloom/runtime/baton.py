@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from agentloom.errors import ControlFlow, NotSupported, Stopped
 from agentloom.format.words import kind_of
-from agentloom.runtime import thread_locks
+from agentloom.runtime import plainly, thread_locks
 from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.deadlines import NEVER_NS, deadline_ns
 from agentloom.runtime.engine import Delivery
+from agentloom.runtime.left_out import taking_part
 from agentloom.runtime.parking import Gate, Mutex
-from agentloom.runtime.scope import Scope, entered, require
+from agentloom.runtime.scope import Scope, entered
 from agentloom.runtime.strands import STRANDS, WAITING, Strand, holder
 
 if TYPE_CHECKING:
@@ -643,10 +644,10 @@ def parallel(*branches: Callable[[], Any]) -> list[Any]:
     All run to their end; then the first error in argument order, if any, is raised (an interruption before any
     other). Between host calls only one runs at a time: it speeds up waiting, not computing, and needs no locks.
     """
-    scope = require("parallel")
-    session = scope.session
+    scope = taking_part("parallel")
+    session = None if scope is None else scope.session
     strand = holder()
-    if session.loop is not None and (strand is None or strand is strand.baton.main):
+    if session is not None and session.loop is not None and (strand is None or strand is strand.baton.main):
         raise NotSupported(
             "agentloom.sync.parallel() was called in an async agent",
             hint="await agentloom.parallel(...) there",
@@ -654,6 +655,8 @@ def parallel(*branches: Callable[[], Any]) -> list[Any]:
     for number, branch in enumerate(branches, start=1):
         if not callable(branch):
             raise TypeError(f"parallel() takes functions; argument {number} is {kind_of(branch)}")
+    if scope is None or session is None:
+        return plainly.side_by_side(branches)
     if not branches:
         return []
     session.engine.guard()

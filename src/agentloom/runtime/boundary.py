@@ -6,17 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from agentloom.errors import ControlFlow, NotSupported
+from agentloom.runtime import plainly
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.engine import Delivery
-from agentloom.runtime.scope import Scope, require
+from agentloom.runtime.left_out import taking_part
+from agentloom.runtime.scope import Scope, current
 
 if TYPE_CHECKING:
     from agentloom.runtime.stock import StockCalls
 
-__all__ = ["AsyncStream", "SyncStream", "call_async", "call_inline", "open_async", "open_inline"]
+__all__ = ["AsyncStream", "SyncStream", "call_async", "call_inline", "mark", "open_async", "open_inline"]
 
 _IN_SYNC = frozenset(("model", "http", "sleep", "step", "retrieve"))
 """Awaited host functions that ``agentloom.sync`` has too."""
@@ -27,7 +29,9 @@ def call_inline(spec: CallSpec, perform: Callable[[Call], object]) -> object:
 
     ``perform`` gets the call as captured; its arguments are in ``call.tree``, untouched by later mutation.
     """
-    scope = require(spec.type)
+    scope = current() or taking_part(spec.type)
+    if scope is None:
+        return plainly.call(spec, perform)
     session = scope.session
     if session.baton is not None and session.baton.beside:
         return session.baton.call(spec, scope, perform)
@@ -44,7 +48,9 @@ def call_inline(spec: CallSpec, perform: Callable[[Call], object]) -> object:
 
 async def call_async(spec: CallSpec, perform: Callable[[Call], Awaitable[object]]) -> object:
     """Make an awaited call. Cancelling the waiting task cancels the call and writes that down."""
-    scope = require(spec.type)
+    scope = current() or taking_part(spec.type)
+    if scope is None:
+        return await plainly.call_async(spec, perform)
     session = scope.session
     if session.loop is None and session.stock is not None:
         return await session.stock.call_async(spec, scope, perform)
@@ -62,7 +68,9 @@ async def call_async(spec: CallSpec, perform: Callable[[Call], Awaitable[object]
 
 def open_async(spec: CallSpec, perform: Callable[[Call], AsyncIterator[object]]) -> AsyncStream:
     """Begin an awaited stream. The request is written now; chunks come as the reader asks for them."""
-    scope = require(spec.type)
+    scope = taking_part(spec.type)
+    if scope is None:
+        return cast(AsyncStream, plainly.PlainAsyncStream(spec, perform))  # to its reader it is one
     session = scope.session
     if session.loop is None and session.stock is not None:
         return AsyncStream(session.stock.open(spec, scope, perform), scope, session.stock)
@@ -74,11 +82,22 @@ def open_async(spec: CallSpec, perform: Callable[[Call], AsyncIterator[object]])
 
 def open_inline(spec: CallSpec, perform: Callable[[Call], Iterator[object]]) -> SyncStream:
     """Begin a stream whose reader blocks."""
-    scope = require(spec.type)
+    scope = taking_part(spec.type)
+    if scope is None:
+        return cast(SyncStream, plainly.PlainStream(spec, perform))
     with _alone(scope):
         call = scope.session.engine.begin(spec, scope)
         scope.session.source.open_inline(call, partial(perform, call))
     return SyncStream(call, scope)
+
+
+def mark(kind: str, value: object) -> None:
+    """Write a note or a flag into the trace. ``ValueRefused`` for a value that cannot be kept."""
+    scope = taking_part(kind)
+    if scope is None:
+        plainly.copied(value)
+    else:
+        scope.session.engine.mark(kind, value)
 
 
 class AsyncStream:

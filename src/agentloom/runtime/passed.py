@@ -6,24 +6,20 @@ a run does not count, nor what somebody left out of the record on purpose.
 
 from __future__ import annotations
 
-import contextvars
 import logging
 import os
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from types import FrameType
 
-from agentloom.runtime.contexts import put
+from agentloom.runtime.left_out import left_out_here
 from agentloom.runtime.places import SITES, is_library
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
 
-__all__ = ["client_of", "counts", "left_out", "passes"]
+__all__ = ["client_of", "counts", "passes"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MOST = 100  # clients that are told apart
-_left_out: contextvars.ContextVar[bool] = contextvars.ContextVar("agentloom.left_out", default=False)
 _counts: dict[str, int] = {}
 _lock = threading.Lock()
 _log = logging.getLogger("agentloom.recording")
@@ -33,7 +29,7 @@ def passes(client: str, where: str = "") -> bool:
     """Whether a call of ``client`` (such as ``httpx2.AsyncClient``) to ``where`` belongs to no run. Then it counts."""
     if current() is not None:
         return False
-    if under_way() is not None or _left_out.get():
+    if under_way() is not None or left_out_here() is not None:
         return True
     with _lock:
         first = client not in _counts
@@ -68,13 +64,3 @@ def client_of(frame: FrameType | None) -> str:
                 return name.partition(site)[2].split(os.sep)[0].removesuffix(".py")
         frame = frame.f_back
     return ""
-
-
-@contextmanager
-def left_out() -> Generator[None]:
-    """A block that is not recorded on purpose (a request that was not sampled): its calls are not told."""
-    token = put(_left_out, True)
-    try:
-        yield
-    finally:
-        _left_out.reset(token)
