@@ -13,6 +13,7 @@ from agentloom.cli.runs import short
 from agentloom.cli.script_parent import Child, child_environment, start
 from agentloom.cli.targets import parse_target
 from agentloom.errors import RunNotFound
+from agentloom.runtime.effects import READS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -246,5 +247,7 @@ def _unrecorded(screen: Screen, done: dict[str, Any]) -> None:
         screen.note(
             f"   recorded as tools are plain functions, such as a def {name}(...) that calls the rest"
         )
-    if any(effect["kind"] != "file read" for effect in done["unrecorded"]):
-        screen.note("   a replay refuses these and stops there: move them into a tool")
+    refused = {effect["kind"] for effect in done["unrecorded"]} - READS
+    if refused:
+        instead = "let tools take and return plain data" if refused == {"tool"} else "move them into a tool"
+        screen.note(f"   a replay refuses these and stops there: {instead}")

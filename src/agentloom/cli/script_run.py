@@ -64,7 +64,7 @@ class ScriptRun:
         self._show = show["stderr"]
         places = session.engine.places
         emit = self.capture.again if strict else self.capture.shown
-        self.finder = Finder(places, program.effects, around(effects, emit))
+        self.finder = Finder(places, program.effects, around(effects, emit, places))
         self._watch = Watch(effects, places, everything=strict)
         self._outer = outer
         self._strict = strict

@@ -1,18 +1,25 @@
-"""Tools of a script: what happens at the place of a function that was found by name."""
+"""Tools of a script: what happens at the place of a function that was found by name.
+
+A tool is given the script's own objects and the script gets what the tool returned, as without agentloom; what the tool
+changed in place is kept beside its result (``script_objects``), and a replay does it again.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import contextvars
-import functools
 import inspect
 import os
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
-from agentloom.errors import ValueRefused
+from agentloom.cli.script_kinds import changeable, parts_of
+from agentloom.cli.script_objects import Changes, put_back
+from agentloom.cli.script_perform import UNDER_WAY, Performed, Printed, ToolCall, taken_off
+from agentloom.errors import RecordedError, ValueRefused
+from agentloom.format.values import encode
 from agentloom.runtime.contexts import put
+from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Effect, Effects
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
@@ -20,74 +27,14 @@ from agentloom.runtime.strays import stray
 from agentloom.runtime.toolfind import Around
 from agentloom.runtime.tools import Effect as ToolEffect
 from agentloom.runtime.tools import wrap_tool
-from agentloom.runtime.work import Work, doing
 
 __all__ = ["Printed", "around"]
 
 Emit = Callable[[str, str], None]
 """Takes a stream's name and a text that a tool printed to it."""
 
-_ATTRIBUTE = "agentloom_printed"
 
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """A tool's result together with what the tool printed: ``[[stream, text], ...]``."""
-
-    value: Any
-    printed: list[list[str]]
-
-
-TYPES.register(Printed)
-
-
-def during(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """``plain`` with what it prints handed on: in a ``Printed``, or on the exception that it raises."""
-    if inspect.iscoroutinefunction(plain):
-
-        @functools.wraps(plain)
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            with doing(Work(f"tool {name}", keep=True)) as work:
-                try:
-                    value = await plain(*args, **kwargs)
-                except Exception as error:
-                    _attach(error, work)
-                    raise
-            return _given(value, work)
-
-        return awaited
-
-    @functools.wraps(plain)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with doing(Work(f"tool {name}", keep=True)) as work:
-            try:
-                value = plain(*args, **kwargs)
-            except Exception as error:
-                _attach(error, work)
-                raise
-        return _given(value, work)
-
-    return called
-
-
-def _attach(error: Exception, work: Work) -> None:
-    if work.printed:
-        setattr(error, _ATTRIBUTE, [list(item) for item in work.printed])
-
-
-def _given(value: Any, work: Work) -> Any:
-    call = _under_way.get()
-    if call is not None:
-        call.value, call.printed = value, [list(item) for item in work.printed]
-        call.performed = True
-    return _with_printed(value, work)
-
-
-def _with_printed(value: Any, work: Work) -> Any:
-    return Printed(value, [list(item) for item in work.printed]) if work.printed else value
-
-
-def around(effects: Effects, emit: Emit) -> Around:
+def around(effects: Effects, emit: Emit, places: Places) -> Around:
     """What stands in a found function's place. ``emit`` takes what a tool printed, once its outcome is there.
 
     A call whose arguments cannot be recorded goes to ``effects``: a recorder notes it and the function runs as
@@ -95,69 +42,175 @@ def around(effects: Effects, emit: Emit) -> Around:
     """
 
     def make(name: str, plain: Callable[..., Any], effect: ToolEffect) -> Callable[..., Any]:
-        recorded: Callable[..., Any] = wrap_tool(during(name, plain), effect=effect, name=name)
+        tool = _Tool(name, cast("FunctionType", plain), effects, emit, places)
+        recorded: Callable[..., Any] = wrap_tool(
+            tool.performed.function(), effect=effect, name=name, as_given=True
+        )
         if inspect.iscoroutinefunction(plain):
 
             async def awaited(*args: Any, **kwargs: Any) -> Any:
-                if stray() is not None:
-                    effects.attempt(_in_thread(name, plain))
+                arguments = tool.arguments(args, kwargs)
+                if arguments is None:
                     return await plain(*args, **kwargs)
-                with _handed_on(name, effects, emit) as call:
+                call = ToolCall(arguments)
+                with tool.handed_on(call):
                     call.value = await recorded(*args, **kwargs)
+                if call.error is not None:
+                    try:
+                        raise call.error
+                    finally:
+                        call.error = None
                 return await plain(*args, **kwargs) if call.passed else call.value
 
+            awaited.__wrapped__ = plain  # type: ignore[attr-defined]
             return awaited
 
         def called(*args: Any, **kwargs: Any) -> Any:
-            if stray() is not None:
-                effects.attempt(_in_thread(name, plain))
+            arguments = tool.arguments(args, kwargs)
+            if arguments is None:
                 return plain(*args, **kwargs)
-            with _handed_on(name, effects, emit) as call:
+            call = ToolCall(arguments)
+            with tool.handed_on(call):
                 call.value = recorded(*args, **kwargs)
+            if call.error is not None:
+                try:
+                    raise call.error
+                finally:
+                    call.error = None
             return plain(*args, **kwargs) if call.passed else call.value
 
+        called.__wrapped__ = plain  # type: ignore[attr-defined]
         return called
 
     return make
 
 
-@dataclass(slots=True)
-class _Call:
-    """``passed``: it is to run as plain code; ``performed``: it was, and returned ``value``."""
+class _Tool:
+    """One tool: what is done before a call of it, and with its outcome, in both modes."""
 
-    value: Any = None
-    passed: bool = False
-    performed: bool = False
-    printed: list[list[str]] = field(default_factory=list[list[str]])
+    def __init__(self, name: str, plain: FunctionType, effects: Effects, emit: Emit, places: Places) -> None:
+        self._name = name
+        self._plain = plain
+        self._effects = effects
+        self._emit = emit
+        self._signature = inspect.signature(plain)
+        self.performed = Performed(name, plain, places)
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+        """The arguments by name. None: the call is no part of the record, or is an error that Python itself raises."""
+        if stray() is not None:
+            self._effects.attempt(_in_thread(self._name, self._plain))
+            return None
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError:
+            return None
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    @contextlib.contextmanager
+    def handed_on(self, call: ToolCall) -> Generator[None]:
+        """Around one recorded call: takes what was printed and changed off its value or error; lets a call that cannot
+        be recorded pass to the plain function (``passed``) unless ``effects`` refuses. Where it is the result that
+        cannot be recorded, the program gets it as it is, unless ``effects`` refuses."""
+        before = _calls()
+        token = put(UNDER_WAY, call)
+        try:
+            yield
+        except ValueRefused as refused:
+            made = _calls() != before
+            if made and call.error is refused:
+                self._failed(call, refused)
+                return
+            self._effects.attempt(self._unrecorded(refused))
+            call.passed = not made
+            call.value = call.own
+            self._show(call.printed)
+        except Exception as error:  # noqa: BLE001 - raised again by who called, at the same place in both modes
+            self._failed(call, error)
+        else:
+            self._ended(call)
+        finally:
+            UNDER_WAY.reset(token)
+
+    def _ended(self, call: ToolCall) -> None:
+        found = call.value
+        if isinstance(found, Printed):
+            self._show(found.printed)
+            call.value = found.value
+        elif isinstance(found, Changes):
+            call.value = self._done_again(call, found)
+        self._remark(call)
+        if call.performed and _holds_objects(call.own):
+            call.value = call.own
+
+    def _done_again(self, call: ToolCall, found: Changes) -> Any:
+        """Show what was printed; on replay, change what was changed. The result."""
+        self._show(found.printed)
+        if found.lost is not None:
+            self._effects.attempt(Effect("tool", found.lost, _caller()))
+        if call.performed:
+            return call.own
+        try:
+            reach = self.performed.reach
+            return put_back(found, reach.roots(call.arguments), reach.bind)
+        except LookupError as error:
+            what = f"calls tool {self._name}, which changed {error} when recorded: that is not there now"
+            self._effects.attempt(Effect("tool", what, _caller()))
+            return found.value
+
+    def _failed(self, call: ToolCall, error: Exception) -> None:
+        """The tool raised ``error``, or the machinery did. The program gets its own exception, with nothing of the
+        tool's frames: a replay has none."""
+        printed, changes = taken_off(error)
+        self._show(printed)
+        if changes is not None:
+            self._done_again(call, changes)
+        if call.error is None:
+            call.error = error.with_traceback(None)
+            return
+        own = call.error
+        taken_off(own)
+        own.__context__ = None
+        call.error = own.with_traceback(None)
+        for what in _lost_of(own, error):
+            call.remarks.append(what)
+        self._remark(call)
+
+    def _remark(self, call: ToolCall) -> None:
+        for what in call.remarks:
+            self._effects.attempt(Effect("detail", f"calls tool {self._name}, which {what}", _caller()))
+
+    def _show(self, printed: list[list[str]]) -> None:
+        for stream, text in printed:
+            self._emit(stream, text)
+
+    def _unrecorded(self, refused: ValueRefused) -> Effect:
+        what = f"tool {self._name}: {refused.path} is {refused.type_name}: {refused.reason}"
+        return Effect("tool", what, _caller())
 
 
-_under_way: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("agentloom.toolcall", default=None)
+def _holds_objects(value: Any) -> bool:
+    """Whether there is something in ``value`` that the program may change in place, or compare by identity."""
+    return changeable(value) or (
+        isinstance(value, tuple) and any(_holds_objects(part) for _, part in parts_of(value))
+    )
 
 
-@contextlib.contextmanager
-def _handed_on(name: str, effects: Effects, emit: Emit) -> Generator[_Call]:
-    """Around one recorded call: takes what was printed off its value or error; lets a call that cannot be recorded
-    pass to the plain function (``passed``) unless ``effects`` refuses. Where it is the result that cannot be recorded,
-    the program gets it as it is, unless ``effects`` refuses."""
-    call, before = _Call(), _calls()
-    token = put(_under_way, call)
-    try:
-        yield call
-    except ValueRefused as refused:
-        made = _calls() != before
-        if made and not call.performed and not refused.path.startswith("result"):
-            raise  # out of the tool itself
-        effects.attempt(_unrecorded(name, refused))
-        call.passed = not made
-        _emit(call.printed, emit)
-    except Exception as error:
-        _emit(error.__dict__.pop(_ATTRIBUTE, []), emit)
-        raise
-    finally:
-        _under_way.reset(token)
-    if isinstance(call.value, Printed):
-        _emit(call.value.printed, emit)
-        call.value = call.value.value
+def _lost_of(own: Exception, decoded: Exception) -> list[str]:
+    """In words, what of a tool's exception a replay does not have."""
+    if isinstance(decoded, RecordedError) and not isinstance(own, RecordedError):
+        return [f"raises {type(own).__qualname__}, which a replay does not find"]
+    tree = cast("dict[str, Any]", encode(own, TYPES))
+    lost: list[str] = tree["$error"].get("lost") or []
+    return (
+        [f"raises {type(own).__qualname__} with {', '.join(lost)}, which cannot be recorded"] if lost else []
+    )
+
+
+def _caller() -> str:
+    scope = current()
+    return "?" if scope is None else scope.session.engine.places.caller()
 
 
 def _in_thread(name: str, plain: Callable[..., Any]) -> Effect:
@@ -167,17 +220,6 @@ def _in_thread(name: str, plain: Callable[..., Any]) -> Effect:
     return Effect("tool", f"calls tool {name} in a thread", where)
 
 
-def _unrecorded(name: str, refused: ValueRefused) -> Effect:
-    scope = current()
-    where = "?" if scope is None else scope.session.engine.places.caller()
-    return Effect("tool", f"tool {name}: {refused.path} is {refused.type_name}: {refused.reason}", where)
-
-
 def _calls() -> int:
     scope = current()
     return 0 if scope is None else scope.session.engine.calls
-
-
-def _emit(printed: list[list[str]], emit: Emit) -> None:
-    for stream, text in printed:
-        emit(stream, text)

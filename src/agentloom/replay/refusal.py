@@ -22,7 +22,9 @@ _REFUSED = "agentloom.errors:UnrecordedEffect"
 
 def effect_finding(effect: Effect, reason: str | None = None) -> Finding:
     """The finding for a refused effect; ``reason`` is that of the scope that allowed it when recorded."""
-    if reason is None:
+    if effect.kind == "tool":
+        why = "which is not in the trace. Give and return what can be recorded."
+    elif reason is None:
         why = "outside every host call; it is not in the trace. Move it into a tool."
     else:
         why = (

@@ -14,7 +14,7 @@ from agentloom.runtime.calls import Call
 
 __all__ = ["error_words", "outcome_words", "recorded_ref", "ref_now", "request_words", "unprinted"]
 
-_PRINTED = "agentloom.cli.script_tools:Printed"
+_WITH_MORE = ("agentloom.cli.script_tools:Printed", "agentloom.cli.script_objects:Changes")
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep"))
 
@@ -72,10 +72,10 @@ def error_words(tree: Tree, width: int = 80) -> str:
 
 
 def unprinted(tree: Tree) -> Tree:
-    """A tool's result without what the tool of a script printed meanwhile."""
+    """A tool's result without what the tool of a script printed, and changed in place, meanwhile."""
     if isinstance(tree, dict) and isinstance(made := tree.get("$obj"), dict):
         data = made.get("data")
-        if made.get("type") == _PRINTED and isinstance(data, dict):
+        if made.get("type") in _WITH_MORE and isinstance(data, dict):
             return data.get("value")
     return tree
 

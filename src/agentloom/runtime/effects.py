@@ -41,15 +41,16 @@ Kind = Literal[
     "readiness",
     "setting",
     "tool",
+    "detail",
 ]
 """``native``: a C function that reaches the world; ``library``: a C library that is loaded; ``identity``: an address
 or a number of this process; ``readiness``: whether a descriptor or a lock is ready now; ``setting``: something of this
-process that a replay does anew."""
+process that a replay does anew; ``detail``: something about a recorded call that the trace cannot hold."""
 
 RUNS_ONLY: frozenset[Kind] = frozenset(("library", "identity", "stdin", "readiness", "setting"))
 """What harms a run under a guard alone, in which it is no part of the record."""
 
-READS: frozenset[Kind] = frozenset((*RUNS_ONLY, "file read"))
+READS: frozenset[Kind] = frozenset((*RUNS_ONLY, "file read", "detail"))
 """What changes nothing: seen only where the program's own code does it, and let through unless the guard is strict."""
 
 DIRECT: frozenset[Kind] = frozenset((*READS, "native"))

@@ -111,8 +111,10 @@ def wrap_tool(
     idempotent: bool = False,
     name: str | None = None,
     change: Change | None = None,
+    as_given: bool = False,
 ) -> Callable[P, R]:
-    """The wrapper behind ``tool`` (see there), also for functions that are found by name."""
+    """The wrapper behind ``tool`` (see there), also for functions that are found by name. ``as_given``: the function
+    gets the very arguments of the call, and not copies of them."""
     if effect not in _EFFECTS:
         raise ValueError(f"a tool's effect is one of {', '.join(_EFFECTS)}, not {effect!r}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -128,6 +130,9 @@ def wrap_tool(
             if current() is None:
                 refuse_stray(f"tool {maker.name}")
                 return await cast("Callable[P, Awaitable[object]]", function)(*args, **kwargs)
+            if as_given:
+                plain = cast("Callable[P, Awaitable[object]]", function)
+                return await call_async(maker.spec(args, kwargs), lambda _: plain(*args, **kwargs))
             return await call_async(maker.spec(args, kwargs), maker.perform_async)
 
         wrapped: Callable[..., Any] = awaited
@@ -138,6 +143,8 @@ def wrap_tool(
             if current() is None:
                 refuse_stray(f"tool {maker.name}")
                 return function(*args, **kwargs)
+            if as_given:
+                return call_inline(maker.spec(args, kwargs), lambda _: function(*args, **kwargs))
             return call_inline(maker.spec(args, kwargs), maker.perform)
 
         wrapped = called

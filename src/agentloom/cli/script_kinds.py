@@ -1,0 +1,196 @@
+"""Objects that can be changed in place and kept in a trace: what they hold, and how to give them other contents."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, cast
+
+from agentloom.errors import ValueRefused
+from agentloom.format.canonical import canonical
+from agentloom.format.declared import how_of
+from agentloom.format.guards import class_of
+from agentloom.format.values import encode
+from agentloom.runtime.registry import TYPES
+
+__all__ = [
+    "PLAIN",
+    "Kept",
+    "again",
+    "become",
+    "changeable",
+    "contents",
+    "filled",
+    "in_order",
+    "kept_of",
+    "parts_of",
+]
+
+PLAIN = frozenset((str, int, float, bool, bytes, type(None), complex))
+"""What holds nothing else and cannot be changed."""
+
+_BUILT_IN = frozenset((dict, list, set, bytearray))
+_OF_MODELS = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__", "__dict__")
+"""What a pydantic model consists of; the last one last, for a class may have the others once for all."""
+
+Kept = int | list[Any] | None
+"""What of an object stays as it was. None: all. Of a list so many items at its front; of a mapping all members but
+these; 0: nothing."""
+
+
+def changeable(value: Any) -> bool:
+    """Whether ``value`` is an object of a kind that can be changed in place, and then kept."""
+    kind = class_of(value)
+    return kind in _BUILT_IN or (kind not in PLAIN and how_of(kind) in ("dataclass", "model"))
+
+
+def parts_of(value: Any) -> Iterator[tuple[Any, Any]]:
+    """What a value holds, each with the step that leads to it. Members of sets are not looked into."""
+    kind = class_of(value)
+    if kind is dict:
+        yield from list(value.items())
+    elif kind is list or issubclass(kind, tuple):
+        yield from enumerate(list(value))
+    elif kind in PLAIN or kind in _BUILT_IN:
+        return
+    elif (how := how_of(kind)) == "dataclass":
+        for name in _fields(value):
+            if hasattr(value, name):
+                yield name, getattr(value, name)
+    elif how == "model":
+        yield from list(value.__dict__.items())
+        for name in _OF_MODELS[1:3]:
+            more: dict[str, Any] = getattr(value, name) or {}
+            yield from list(more.items())
+
+
+def _fields(value: Any) -> list[str]:
+    return [one.name for one in dataclasses.fields(value)]
+
+
+def contents(value: Any) -> Any:
+    """What an object holds now, to be compared by ``kept_of``."""
+    kind = class_of(value)
+    if kind is bytearray:
+        return bytes(value)
+    if kind is list or kind is set:
+        return list(value)
+    if kind is dict:
+        return dict(cast(Any, value))
+    held = dict(parts_of(value))
+    return (held, sorted(value.__pydantic_fields_set__)) if how_of(kind) == "model" else (held, [])
+
+
+def kept_of(value: Any, before: Any) -> Kept:
+    """What of an object is the very same as ``before``."""
+    now = contents(value)
+    if class_of(now) is bytes:
+        return None if now == before else 0
+    if class_of(now) is tuple:
+        return None if now[1] == before[1] and _members(now[0], before[0]) == [] else 0
+    if class_of(now) is dict:
+        members = _members(now, before)
+        return 0 if members is None else members or None
+    same = 0
+    for one, other in zip(now, before, strict=False):
+        if one is not other:
+            break
+        same += 1
+    if same == len(now) == len(before):
+        return None
+    return same if type(value) is list else 0
+
+
+def _members(now: dict[Any, Any], before: dict[Any, Any]) -> list[Any] | None:
+    """The members that are new or others. None: some are gone, or the order is another."""
+    if len(now) < len(before) or any(
+        one is not other and one != other for one, other in zip(now, before, strict=False)
+    ):
+        return None
+    return [step for step, part in now.items() if step not in before or before[step] is not part]
+
+
+def filled(value: Any, parts: dict[Any, Any]) -> Any:
+    """An object of the kind of ``value`` that holds ``parts``."""
+    kind = class_of(value)
+    if kind is dict:
+        return parts
+    if kind is list:
+        return list(parts.values())
+    if kind is set or kind is bytearray:
+        return cast(Any, kind)(value)
+    made = object.__new__(kind)
+    if how_of(kind) == "dataclass":
+        for name, part in parts.items():
+            object.__setattr__(made, name, part)
+        return made
+    object.__setattr__(made, _OF_MODELS[0], set(value.__pydantic_fields_set__))
+    for name in _OF_MODELS[1:3]:
+        held = getattr(value, name)
+        object.__setattr__(made, name, None if held is None else {step: parts[step] for step in held})
+    object.__setattr__(made, _OF_MODELS[3], {step: parts[step] for step in value.__dict__})
+    return made
+
+
+def become(value: Any, new: Any, kept: Any = 0) -> None:
+    """Give ``value`` the contents of ``new``, an object of the same kind, beside what stays: ``kept`` items at the
+    front of a list; True: the other members of a mapping. ``LookupError`` where the two are of different kinds."""
+    kind = class_of(value)
+    if kind is not type(new):
+        raise LookupError(f"{kind.__qualname__}, not {type(new).__qualname__}")
+    if kind is dict:
+        held = {step: _either(value.get(step), part) for step, part in new.items()}
+        if kept is not True:
+            value.clear()
+        value.update(held)
+    elif kind is list:
+        front = int(kept)
+        old = value[front:]
+        value[front:] = [_either(old[at] if at < len(old) else None, part) for at, part in enumerate(new)]
+    elif kind is bytearray:
+        value[:] = new
+    elif kind is set:
+        members = list(new)
+        value.clear()
+        value.update(members)
+    elif how_of(kind) == "dataclass":
+        for name in _fields(value):
+            if hasattr(new, name):
+                object.__setattr__(value, name, getattr(new, name))
+            elif hasattr(value, name):
+                object.__delattr__(value, name)
+    else:
+        for name in _OF_MODELS:
+            object.__setattr__(value, name, getattr(new, name))
+
+
+def _either(old: Any, new: Any) -> Any:
+    """``old`` where it is such an object as ``new``: other code of the program has put it there meanwhile."""
+    if old is new or type(old) is not type(new) or not changeable(new):
+        return new
+    try:
+        return old if canonical(encode(old, TYPES)) == canonical(encode(new, TYPES)) else new
+    except ValueRefused:
+        return new
+
+
+def again(value: Any, parts: list[Any]) -> Any:
+    """A tuple of the kind of ``value`` that holds ``parts``; any other value as it is."""
+    if not issubclass(class_of(value), tuple):
+        return value
+    if all(one is other for one, other in zip(value, parts, strict=True)):
+        return value
+    return cast(Any, tuple).__new__(class_of(value), parts)
+
+
+def in_order(value: Any) -> None:
+    """Give a set the order that it will have when it is read from the trace."""
+    if class_of(value) is not set or len(value) < 2:
+        return
+    whole: set[Any] = value
+    try:
+        members = sorted(whole, key=lambda one: canonical(encode(one, TYPES)))
+    except ValueRefused:
+        return  # the whole value will be refused
+    whole.clear()
+    whole.update(members)

@@ -1,0 +1,175 @@
+"""The work of a tool of a script, while it is recorded: with what it prints and changes handed on to its outcome."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from agentloom.cli.script_objects import ARGUMENTS, Before, Changes
+from agentloom.cli.script_reach import Reach
+from agentloom.errors import ValueRefused
+from agentloom.format.values import encode
+from agentloom.runtime.places import Places
+from agentloom.runtime.registry import TYPES
+from agentloom.runtime.work import Work, doing
+
+__all__ = ["UNDER_WAY", "Performed", "Printed", "ToolCall", "taken_off"]
+
+_PRINTED = "agentloom_printed"
+_CHANGES = "agentloom_changes"
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A tool's result together with what the tool printed: ``[[stream, text], ...]``."""
+
+    value: Any
+    printed: list[list[str]]
+
+
+Printed.__module__ = (
+    "agentloom.cli.script_tools"  # its name in traces, from where it stood when the first were written
+)
+TYPES.register(Printed)
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """``passed``: it is to run as plain code; ``performed``: it was, and returned ``own``."""
+
+    arguments: dict[str, Any]
+    value: Any = None
+    passed: bool = False
+    performed: bool = False
+    own: Any = None
+    error: Exception | None = None
+    printed: list[list[str]] = field(default_factory=list[list[str]])
+    remarks: list[str] = field(default_factory=list[str])
+
+
+UNDER_WAY: contextvars.ContextVar[ToolCall | None] = contextvars.ContextVar(
+    "agentloom.toolcall", default=None
+)
+
+
+class Performed:
+    """One tool, performed for real. The call that it is performed for is in ``UNDER_WAY``."""
+
+    def __init__(self, name: str, plain: FunctionType, places: Places) -> None:
+        self._name = name
+        self._plain = plain
+        self._places = places
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """The variables that it can change."""
+        return Reach(self._plain, self._places)
+
+    def function(self) -> Callable[..., Any]:
+        """The function, with what it prints and changes handed on: with its result, or on the exception it raises."""
+        plain: Any = self._plain
+        if inspect.iscoroutinefunction(plain):
+
+            @functools.wraps(plain)
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
+                call, before = self._begun()
+                with doing(Work(f"tool {self._name}", keep=True)) as work:
+                    try:
+                        value = await plain(*args, **kwargs)
+                    except Exception as error:
+                        self._raised(call, before, error, work)
+                        raise
+                return self._given(call, before, value, work)
+
+            return awaited
+
+        @functools.wraps(plain)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            call, before = self._begun()
+            with doing(Work(f"tool {self._name}", keep=True)) as work:
+                try:
+                    value = plain(*args, **kwargs)
+                except Exception as error:
+                    self._raised(call, before, error, work)
+                    raise
+            return self._given(call, before, value, work)
+
+        return called
+
+    def _begun(self) -> tuple[ToolCall, Before]:
+        call = UNDER_WAY.get()
+        if call is None:
+            raise RuntimeError(f"tool {self._name} is performed without a call of it")
+        return call, Before(self.reach.roots(call.arguments))
+
+    def _given(self, call: ToolCall, before: Before, value: Any, work: Work) -> Any:
+        printed = [list(item) for item in work.printed]
+        call.own, call.printed, call.performed = value, printed, True
+        changes = self._changes(call, before, value, printed)
+        if changes is not None:
+            return changes
+        return Printed(value, printed) if printed else value
+
+    def _raised(self, call: ToolCall, before: Before, error: Exception, work: Work) -> None:
+        printed = [list(item) for item in work.printed]
+        call.error, call.printed, call.performed = error, printed, True
+        changes = self._changes(call, before, None, printed)
+        with contextlib.suppress(AttributeError):  # an exception that takes no attributes
+            if changes is not None:
+                setattr(error, _CHANGES, changes)
+            elif printed:
+                setattr(error, _PRINTED, printed)
+
+    def _changes(
+        self, call: ToolCall, before: Before, value: Any, printed: list[list[str]]
+    ) -> Changes | None:
+        """What the trace is to hold beside the result, if anything. What cannot be kept of the variables is told and
+        left out; what cannot be kept of the arguments is told, and a replay stops there."""
+        seen = before.after(value, self.reach.roots(call.arguments))
+        for bound in [one for one in seen.bound if _refused(one[2]) is not None]:
+            seen.bound.remove(bound)
+            call.remarks.append(f"sets {bound[1]} to {_refused(bound[2])}")
+        lost = ""
+        for one in [one for one in seen.changed if _refused(one[1]) is not None]:
+            seen.changed.remove(one)
+            words = f"changes {_place(one[0])} in place ({_refused(one[1])})"
+            if one[0][0] == ARGUMENTS:
+                lost = lost or words
+            else:
+                call.remarks.append(words)
+        changes = seen.written(printed)
+        if lost:
+            return Changes(value, printed, [], [], f"calls tool {self._name}, which {lost}")
+        return changes
+
+
+def taken_off(error: Exception) -> tuple[list[list[str]], Changes | None]:
+    """What a tool printed and changed before it raised ``error``, taken off it."""
+    printed: Any = error.__dict__.pop(_PRINTED, [])
+    changes: Any = error.__dict__.pop(_CHANGES, None)
+    return printed, changes if isinstance(changes, Changes) else None
+
+
+def _refused(value: Any) -> str | None:
+    """In words, why ``value`` cannot be recorded, if it cannot."""
+    try:
+        encode(value, TYPES)
+    except ValueRefused as refused:
+        at = "" if refused.path == "value" else f"{refused.path} is "
+        return f"{at}{refused.type_name}, {refused.reason}"
+    return None
+
+
+def _place(way: tuple[Any, ...]) -> str:
+    """``its argument cart[0].total``, ``STATE``."""
+    root, name, *steps = way
+    text = "".join(
+        f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{step!r}]" for step in steps
+    )
+    return f"its argument {name}{text}" if root == ARGUMENTS else f"{name}{text}"
