@@ -41,7 +41,7 @@ def test_a_list_begins_with_itself_until_an_item_is_edited() -> None:
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_a_list_that_grows_item_by_item_knows_every_item(size: int) -> None:
-    """Past the number of pieces that are marked again as one, several times, with small parts and with large."""
+    """With small parts and with large ones."""
     items: list[Any] = [{"n": 0, "text": "x" * size}]
     marks = Marks(items)
     for number in range(1, 40):
@@ -60,7 +60,7 @@ def test_a_list_of_many_turns_is_kept_in_few_parts() -> None:
     for number in range(500):
         items.append(str(number))
         marks.extend(items)
-        assert len(marks._parts) <= 13
+        assert len(marks._parts) == 1
 
 
 def test_what_is_too_deep_or_holds_itself_has_no_mark() -> None:
@@ -77,24 +77,50 @@ def test_nothing_begins_with_what_has_no_mark() -> None:
 
 
 @pytest.mark.parametrize("size", [10, 2_000, 70_000])
-def test_parts_cover_the_list_one_after_the_other(size: int) -> None:
-    """No item is marked twice, however the list grows, and twelve pieces are joined to the part before while it is
-    under 64 KiB: the first parts are full, the last ones pieces."""
+@pytest.mark.parametrize("known", [False, True])
+def test_parts_cover_the_list_one_after_the_other(size: int, known: bool) -> None:
+    """No item is marked twice, however the list grows. What is added is joined to the last part while that is under
+    64 KiB, and the mark of a part is what the pickler writes for all of it at once."""
     items: list[Any] = []
     marks = Marks()
-    for number in range(40):
-        items += ["x" * size] * (1 + number % 3)
-        marks.extend(items)
+    for number in range(60):
+        added: list[Any] = ["x" * size, {"n": (1, 2), "deep": [number, {}]}, (1, 2, 3, 4), b"x"][
+            : 1 + number % 4
+        ]
+        items += added
+        marks.extend(items, mark(added) if known else None)
         parts = marks._parts
         assert [0, *(end for _, end, _ in parts)] == [*(start for start, _, _ in parts), len(items)]
         assert [data for _, _, data in parts] == [mark(items[start:end]) for start, end, _ in parts]
     full = [len(data or b"") >= 1 << 16 for _, _, data in marks._parts]
-    pieces = 40 % 12
-    assert full[:-pieces] == [True] * (len(full) - pieces - 1) + full[-pieces - 1 : -pieces]
-    if size == 10:
-        assert len(full) == 1 + pieces
-    if size == 70_000:
-        assert len(full) == 40 // 12 + pieces
+    assert full[:-1] == [True] * (len(full) - 1)
+    assert len(full) == {10: 1, 2_000: 2, 70_000: 60}[size]
+
+
+@pytest.mark.parametrize("items", [998, 999, 1000, 1001, 1002, 1999, 2001])
+def test_a_part_holds_what_the_pickler_writes_in_one_batch(items: int) -> None:
+    """From 1 001 items on it writes several: nothing is joined to such a mark."""
+    for first in (1, 2, 900):
+        whole: list[Any] = ["x", 1] * (items // 2) + [None] * (items % 2)
+        marks = Marks(whole[:first])
+        marks.extend(whole)
+        assert [data for _, _, data in marks._parts] == [
+            mark(whole[start:end]) for start, end, _ in marks._parts
+        ]
+        assert len(marks._parts) == 1 + (items > 1000)
+        assert marks.begin(whole)
+        assert not marks.begin(whole[:-1])
+
+
+def test_a_large_part_is_marked_once_and_nothing_is_joined_to_it() -> None:
+    """64 KiB: as large as fits a processor's nearest cache."""
+    text = "x" * ((1 << 16) - len(mark([""]) or b""))
+    for more, parts in ((0, 2), (-1, 1)):
+        items: list[Any] = [text[: len(text) + more] if more else text]
+        assert len(mark(items) or b"") == (1 << 16) + more
+        marks = Marks(items)
+        marks.extend([*items, "y"])
+        assert len(marks._parts) == parts
 
 
 def test_marks_of_long_texts_and_bytes_tell_what_follows_them_apart() -> None:

@@ -15,7 +15,7 @@ __all__ = ["Marks", "mark", "marker"]
 
 _PROTOCOL = 3  # the last one that writes no frames around the bytes
 _PART_BYTES = 1 << 16  # small enough for the processor's cache, where each part is written and compared
-_PIECES = 12  # pieces that are marked again as one
+_BATCH = 1000  # items that the pickler writes between one MARK and its APPENDS
 
 
 class _Foreign(Exception):
@@ -58,14 +58,13 @@ def mark(items: list[Any]) -> bytes | None:
 
 
 class Marks:
-    """The marks of a list that grows: parts of some size, and small pieces after them that were added since."""
+    """The marks of a list that grows: parts of some size, and the rest, to which the mark of what is added is joined."""
 
-    __slots__ = ("_count", "_parts", "_pieces", "mark")
+    __slots__ = ("_count", "_parts", "mark")
 
     def __init__(self, items: list[Any] | None = None) -> None:
         self.mark = marker()
         self._parts: list[tuple[int, int, bytes | None]] = []  # first item, the item after the last, mark
-        self._pieces = 0
         self._count = 0
         if items:
             self.extend(items)
@@ -81,21 +80,21 @@ class Marks:
     def extend(self, items: list[Any], added: bytes | None = None) -> None:
         """The list is ``items`` now, which begins with it; ``added`` is the mark of the rest, which is plain
         (``encoding.plain_items``), where it is known."""
-        start, end = self._count, len(items)
+        begin, end = self._count, len(items)
         self._count = end
-        self._pieces += 1
-        if self._pieces == _PIECES:
-            start, added = self._joined(), None
         if added is None:
-            added = self.mark(items[start:])
-        self._parts.append((start, end, added))
+            added = self.mark(items[begin:])
+        if self._parts and added is not None:
+            start, _, data = self._parts[-1]
+            if data is not None and len(data) < _PART_BYTES and end - start <= _BATCH:
+                self._parts[-1] = (start, end, _joined(data, begin - start, added, end - begin))
+                return
+        self._parts.append((begin, end, added))
 
-    def _joined(self) -> int:
-        """Where the pieces begin, which are left out: they become a part, with the part before while it is small."""
-        del_from = len(self._parts) - _PIECES + 1
-        if del_from and len(self._parts[del_from - 1][2] or b"") < _PART_BYTES:
-            del_from -= 1
-        first = self._parts[del_from][0]
-        del self._parts[del_from:]
-        self._pieces = 0
-        return first
+
+def _joined(first: bytes, count: int, then: bytes, more: int) -> bytes:
+    """The mark of a list from those of its first ``count`` items and of ``more`` after them, at most ``_BATCH`` in all:
+    items stand in marks one after the other, each as it would stand anywhere. Were it another one than the pickler
+    writes for the whole, nothing would begin with the list."""
+    inner = first[4:-2] if count > 1 else first[3:-2]
+    return b"%b(%b%be." % (first[:3], inner, then[4:-2] if more > 1 else then[3:-2])
