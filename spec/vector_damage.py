@@ -291,7 +291,11 @@ def _fields() -> list[Vector]:
 
         return bad(name, about, rechained(whole, line, edit), code, line)
 
+    tick = small().entry("tick", d=4, vt=9_000_000).end().data
+    again = small().entry("tick", d=1, vt=9_000_000, reads=2).end().data
     return [
+        bad("tick-without-reads", "a tick at no reading", tick, "entry.field", entry_line(tick, "tick")),
+        bad("tick-doubled", "a tick of another's number", again, "order.delivery", entry_line(again, "tick")),
         changed("request-without-key", "a request without a key", "request", key="absent"),
         changed("call-is-a-number", "a call id that is a number", "request", call=7),
         changed(

@@ -52,6 +52,7 @@ def _whole() -> list[Vector]:
             _guarded(),
         ),
         Vector("valid/threads.loom", "a run that adopts threads, one of which starts another", _threads()),
+        Vector("valid/ticks.loom", "time that went by without an event", _ticks()),
         Vector("valid/facts.loom", "facts of the process and the machine that a run asked for", _facts()),
         Vector(
             "valid/redacted.loom",
@@ -196,6 +197,17 @@ def _threads() -> bytes:
     maker.outcome(calls[0], "ok", d=4, vt=9)
     maker.outcome(calls[1], "ok", d=5, vt=9)
     return maker.end().data
+
+
+def _ticks() -> bytes:
+    maker = Maker("ticks")
+    maker.start(policy=maker.put({"guard": "virtual", "entropy": "5a" * 32, "durability": "process"}))
+    maker.entry("tick", d=1, vt=50_000_000, reads=3)  # before anything else
+    maker.request("root/agent#0", "tool", "say", {"args": ["x"]})
+    maker.entry("tick", d=2, vt=62_000_000, reads=1)  # another thread read the clock meanwhile
+    maker.outcome("root/agent#0", "ok", d=3, vt=63_000_000)
+    maker.entry("tick", d=4, vt=80_000_000, reads=900).entry("tick", d=5, vt=80_000_001, reads=0)
+    return maker.end(totals={"calls": 1, "deliveries": 5}).data
 
 
 def _facts() -> bytes:

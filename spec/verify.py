@@ -26,13 +26,13 @@ NOT_REFS_TEXT = """seq prev at kind head root blobs sig call type name key profi
     format version digest flags ask origin status reads goto others"""  # 5.5
 BLOBS_TEXT = "code env input policy tags conversation nonce req rule val err who default vars secrets"
 NOT_REFS, BLOB_FIELDS = set(NOT_REFS_TEXT.split()), set(BLOBS_TEXT.split())
-FIELDS = """start format:str version:str run:str digest:str flags:list keys:int agent:str code:str env:str
-    input:str policy:str nonce:str clock:dict epoch:int | request call:str type:str name:str key:str profile:str req:str
-| outcome call:str vt:int status:str | chunks call:str items:list val:str | timer d:int vt:int | cancel d:int vt:int
-| turn d:int vt:int | state call:str name:str key:str val:str | note | flag | tag | gap why:str | end status:str
-| suspend ask:str call:str val:str | answer ask:str val:str | signal name:str val:str | resume epoch:int
-| retract from:int | erase blobs:list val:str | seal count:int root:str | index offset:int last:int?
-| segment n:int format:str version:str run:str | rehash digest:str head:str"""  # 4.2
+FIELDS = """start format:str version:str run:str digest:str flags:list keys:int agent:str code:str env:str input:str
+    policy:str nonce:str clock:dict epoch:int | request call:str type:str name:str key:str profile:str req:str |
+    outcome call:str vt:int status:str | chunks call:str items:list val:str | timer d:int vt:int | cancel d:int vt:int
+    | turn d:int vt:int | tick d:int vt:int reads:int | state call:str name:str key:str val:str | note | flag | tag |
+    gap why:str | end status:str | suspend ask:str call:str val:str | answer ask:str val:str | signal name:str val:str
+    | resume epoch:int | retract from:int | erase blobs:list val:str | seal count:int root:str | index offset:int
+    last:int? | segment n:int format:str version:str run:str | rehash digest:str head:str"""  # 4.2
 TYPES = {"str": (str,), "list": (list,), "dict": (dict,), "int": (int,), "int?": (int, type(None))}
 KINDS = {words[0]: [word.split(":") for word in words[1:]] for words in map(str.split, FIELDS.split("|"))}
 AFTER_END = {"erase", "seal", "tag", "flag", "note", "index"}
@@ -195,7 +195,7 @@ class Checker:
             need(call in self.asked, f"nothing requested {call[:99]}")
             need(call not in self.done, f"{call} has its outcome already")
             self.done |= {call: here} if kind == "outcome" else {}
-        one = "d" in entry and kind in ("outcome", "timer", "cancel", "turn")
+        one = "d" in entry and kind in ("outcome", "timer", "cancel", "turn", "tick")
         for item in [[entry["d"], 0, 0]] if one else entry["items"] if kind == "chunks" else []:
             typed = isinstance(item, list) and list(map(type, item)) == [int, int, int]
             need(typed and item[0] > 0, "not a delivery [d, vt, offset]")

@@ -36,6 +36,12 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return f"{argname} of {len(val)} bytes" if isinstance(val, bytes) and not val.isascii() else None
 
 
+@pytest.fixture
+def no_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, only deliveries and readings move the clocks of runs that are recorded here."""
+    monkeypatch.setattr("agentloom.runtime.live.TICK", 2**62)
+
+
 @pytest.fixture(autouse=True)
 def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader's own store, durability and colours decide nothing here."""

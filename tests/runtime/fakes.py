@@ -112,6 +112,12 @@ class Scripted:
     def finished(self, status: str, tree: object) -> None:
         self._tell("finished", (status, tree))
 
+    def tick(self, shown: int, reads: int) -> int | None:
+        return None
+
+    def ticked(self, vt: int) -> None:
+        self._tell("ticked", vt)
+
     def now(self) -> int:
         return 5
 

@@ -110,6 +110,7 @@ def reads(garbage: bool) -> list[object]:
     return [time.monotonic_ns() - before, random.random(), str(uuid.uuid4())]
 
 
+@pytest.mark.usefixtures("no_ticks")
 def test_a_finaliser_moves_nothing_that_the_run_reads() -> None:
     with_it, without = (reads.run(garbage, seed=7, store=MemoryStore()) for garbage in (True, False))
     assert len(seen) == 1
@@ -119,6 +120,7 @@ def test_a_finaliser_moves_nothing_that_the_run_reads() -> None:
     assert with_it.replay().verdict == "identical"
 
 
+@pytest.mark.usefixtures("no_ticks")
 def test_callbacks_of_others_lie_between_and_move_no_clock() -> None:
     def other(*_: object) -> None:
         time.perf_counter()

@@ -11,12 +11,14 @@ import pytest
 from agentloom.errors import ValueRefused
 from agentloom.runtime.guard import OFF, Guard, acting, chosen_policy, policy_facts
 from agentloom.runtime.scope import Scope, entered
+from tests.runtime.fakes import Scripted
 
 PATH = "root/agent"
 
 
 def session(guard: Guard, vt: int = 0, thread: int | None = None) -> Any:
-    return SimpleNamespace(guard=guard, over=False, seed=None, engine=SimpleNamespace(vt=vt, thread=thread))
+    engine = SimpleNamespace(vt=vt, thread=thread, reads=0, writing=False)
+    return SimpleNamespace(guard=guard, over=False, seed=None, engine=engine, source=Scripted())
 
 
 def test_the_first_policy_that_is_given_is_chosen() -> None:

@@ -97,6 +97,7 @@ def logs(times: int) -> float:
     return time.time()
 
 
+@pytest.mark.usefixtures("no_ticks")
 def test_log_records_show_the_runs_time_and_take_none_of_it(caplog: pytest.LogCaptureFixture) -> None:
     trace = logs.run(3, store=MemoryStore())
     said = [record.created for record in caplog.records if record.name == "guard.test"]

@@ -38,6 +38,7 @@ _FIELDS: dict[str, dict[str, str]] = {
     "timer": {"d": "int", "vt": "int"},
     "cancel": {"d": "int", "vt": "int"},
     "turn": {"d": "int", "vt": "int"},
+    "tick": {"d": "int", "vt": "int", "reads": "int"},
     "state": {"call": "str", "name": "str", "key": "str", "val": "blob"},
     "note": {},
     "flag": {},

@@ -202,6 +202,7 @@ _BY_KIND: dict[str, Callable[[Rules, Entry], None]] = {
     "timer": Rules._delivered,
     "cancel": Rules._delivered,
     "turn": Rules._delivered,
+    "tick": Rules._delivered,
     "end": Rules._end,
     "resume": Rules._resume,
     "retract": Rules._retract,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
 from agentloom.format.journal import Entry, Journal
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agentloom.replay.cause import CodeFacts
     from agentloom.replay.code import ModuleSource
 
-__all__ = ["RecordedCall", "Recording", "Step"]
+__all__ = ["RecordedCall", "Recording", "Step", "Tick"]
 
 T = TypeVar("T")
 StepKind = Literal["request", "outcome", "chunk", "timer", "cancel", "turn", "left", "state"]
@@ -110,6 +110,15 @@ class Step:
         self.payload = payload
 
 
+class Tick(NamedTuple):
+    """Time that went by without an event, up to ``vt`` (ns), seen at the ``reads``-th reading of the run's clock since
+    the delivery before; ``before`` is the index of the step that comes next. No step: nothing diverges by it."""
+
+    before: int
+    reads: int
+    vt: int
+
+
 @dataclass(slots=True, eq=False)
 class Recording:
     """A run's recording. ``nonce`` is None where a payload was erased: then keys cannot be recomputed.
@@ -127,6 +136,7 @@ class Recording:
     unsupported: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     gaps: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
     marks: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
+    ticks: list[Tick] = field(default_factory=list[Tick])
     total: int | None = None
     _batch: tuple[str, list[Tree]] = ("", [])
     _facts: CodeFacts | None = None
@@ -376,6 +386,7 @@ class _Reader:
             "timer": self._event,
             "cancel": self._event,
             "turn": self._event,
+            "tick": self._tick,
             "state": self._state,
             "end": self._end,
         }
@@ -436,6 +447,9 @@ class _Reader:
     def _event(self, entry: Entry) -> None:
         kind = entry["kind"]
         self.out.steps.append(Step(kind, entry["seq"], None, entry["d"], entry["vt"]))
+
+    def _tick(self, entry: Entry) -> None:
+        self.out.ticks.append(Tick(len(self.out.steps), entry["reads"], entry["vt"]))
 
     def _state(self, entry: Entry) -> None:
         payload = entry.get("val")

@@ -26,15 +26,17 @@ from agentloom.replay.shuffle import Shuffle
 from agentloom.replay.summaries import error_words, recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.changes import describe
+from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.minted import align_ids
 from agentloom.runtime.profiles import Profile, parts_of
 from agentloom.runtime.redaction import Redactor
-from agentloom.runtime.source import StateEntry
+from agentloom.runtime.source import TICK, StateEntry
 
 __all__ = ["ReplaySource"]
 
 T = TypeVar("T")
 _SECOND = 1_000_000_000
+_monotonic_ns = REAL_CLOCKS["monotonic_ns"]
 
 
 class ReplaySource:
@@ -53,6 +55,9 @@ class ReplaySource:
         self._at = 0
         self._matched = 0
         self._vt = 0
+        self._tick = 0  # index of the next tick
+        self._slack = 0  # the most that one moved the clock: so much later is a deadline, where it came too early
+        self._strayed: int | None = None
         self._open: dict[str, RecordedCall] = {}
         self._waiting: dict[str, Call] = {}
         self._unclosed: dict[str, Step] = {}
@@ -402,7 +407,7 @@ class ReplaySource:
         return arrival
 
     def _check_timer(self, step: Step, timer: int | None) -> None:
-        if timer is not None and timer <= step.vt:
+        if timer is not None and timer <= step.vt + self._slack:
             return
         due = f"{step.vt / _SECOND:.3f} s"
         if timer is None:
@@ -532,6 +537,37 @@ class ReplaySource:
 
     def now(self) -> int:
         return self._vt
+
+    # -- time that goes by without an event ----------------------------------------------------------------------
+
+    def tick(self, shown: int, reads: int) -> int | None:
+        if self.finding is not None or self._odd:
+            return self._astray(shown)
+        ticks = self.recording.ticks
+        if self._tick < len(ticks) and ticks[self._tick].before > self._at:
+            self._step()  # passes what was used already
+        while self._tick < len(ticks):
+            tick = ticks[self._tick]
+            if tick.before >= self._at:
+                return tick.vt if tick.before == self._at and reads >= tick.reads else None
+            if tick.vt > shown:
+                return tick.vt  # the code reads less often, and has gone past it
+            self._tick += 1
+        return None
+
+    def ticked(self, vt: int) -> None:
+        self._slack = max(self._slack, vt - self._vt)
+        self._vt = max(self._vt, vt)
+        if self._strayed is None:
+            self._tick += 1
+
+    def _astray(self, shown: int) -> int | None:
+        """The time of a program that goes on without its recording: it goes by itself, or a wait would not end."""
+        now: int = _monotonic_ns()
+        if self._strayed is None:
+            self._strayed = now - shown
+        vt = now - self._strayed
+        return vt if vt - shown > TICK else None
 
     def close(self) -> None:
         self._waiting.clear()

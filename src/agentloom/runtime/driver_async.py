@@ -40,6 +40,8 @@ class AsyncDriver:
         self._scope = session.root if scope is None else scope
         self.loop = InnerLoop(start_ns=session.engine.vt, on_new_task=enter_task)
         self.loop.drive = self._drive_nested
+        if session.guard.virtual:
+            self.loop.look = partial(session.guard.look, session)
         self._outer = outer
         session.loop = self.loop
         if session.adopts:

@@ -100,6 +100,8 @@ class Engine:
         self.types = types
         self.vt = 0
         self.deliveries = 0
+        self.reads = 0
+        """Readings of the run's clock since the last delivery."""
         self.calls = 0
         self.failure: BaseException | None = None
         self.unrecorded: Unrecorded | None = None
@@ -276,6 +278,7 @@ class Engine:
             self.vt = arrival.vt
         self._torn = True
         self.deliveries += 1
+        self.reads = 0
         try:
             if arrival.kind in _OF_CALLS:
                 return self._deliver_call(arrival)
@@ -284,6 +287,21 @@ class Engine:
             return Delivery(None, arrival.kind)
         except StoreFailed as failure:
             self.fail(failure)
+
+    def tick(self, vt: int) -> None:
+        """Write that time went by without an event, to ``vt``, as the last reading of the run's clock found. That is a
+        delivery too; nobody waits for it."""
+        self.guard()
+        reads, self.reads = self.reads, 0
+        self.vt = max(self.vt, vt)
+        self._torn = True
+        self.deliveries = d = self.deliveries + 1
+        try:
+            self.ledger.event("tick", d, self.vt, reads)
+        except StoreFailed as failure:
+            self.fail(failure)
+        self.source.ticked(self.vt)
+        self._torn = False
 
     def _deliver_call(self, arrival: Arrival) -> Delivery:
         call = arrival.call
@@ -465,6 +483,11 @@ class Engine:
                 "the run was cut off in the middle of writing an entry; it ends there, and nothing more is recorded",
                 hint="what was written before holds; look at what interrupted it (a signal handler that raises?)",
             )
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is written: the run has ended, or failed."""
+        return self._ended or self.failure is not None
 
     @property
     def writing(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import time
 from collections.abc import Mapping
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -41,9 +42,10 @@ effects pass when recording and are listed. ``off``: nothing is virtual, and not
 DEFAULT_POLICY: GuardPolicy = "strict"
 
 ENTROPY_BYTES = 32
+_time_ns, _monotonic_ns = time.time_ns, time.monotonic_ns
 _POLICIES: tuple[str, ...] = get_args(GuardPolicy)
-_TICK = 1_000
-"""Nanoseconds that reading a clock takes: virtual time never stands still, so a loop that waits for it ends."""
+_READING = 1_000
+"""Nanoseconds that reading a clock takes: no two readings are the same, and a rate is never divided by zero."""
 
 
 def chosen_policy(*given: str | None) -> GuardPolicy:
@@ -117,6 +119,12 @@ class Guard:
         self._counts: dict[str, int] = {}
         self._randoms: dict[str, random.Random] = {}
 
+    def begin(self) -> None:
+        """The run begins now: what its clocks are to show at virtual time 0."""
+        self.start = _time_ns()
+        if self.virtual:
+            self.monotonic = _monotonic_ns()
+
     @property
     def virtual(self) -> bool:
         """Whether clocks, randomness and environment are the run's own."""
@@ -146,13 +154,45 @@ class Guard:
 
     def elapsed(self, session: Session) -> int:
         """Read the run's clock: nanoseconds since its start. Each reading takes a microsecond of it; a delivery brings
-        it to where that stands in the recording."""
-        shown = self._shown + _TICK
-        vt = session.engine.vt
+        it to where that stands in the recording, and a reading that finds it behind the real one writes a delivery of
+        its own, a tick. Raises what a delivery raises that cannot be written."""
+        engine = session.engine
+        if engine.writing:
+            return self.glance(session)  # a store looks what time it is: on replay there is none
+        shown = self._shown + _READING
+        vt = engine.vt
         if vt > shown:  # noqa: PLR1730 - quicker than max()
             shown = vt
+        engine.reads = reads = engine.reads + 1
+        passed = session.source.tick(shown, reads)
+        if passed is not None:
+            shown = self._tick(session, passed, shown)
         self._shown = shown
         return shown
+
+    def look(self, session: Session) -> None:
+        """The run's loop is asked for the time: as ``elapsed``, but it takes none."""
+        engine, loop = session.engine, session.loop
+        if loop is None or engine.writing or acting() is not session:
+            return
+        engine.reads += 1
+        passed = session.source.tick(loop.vt, engine.reads)
+        if passed is not None:
+            self._tick(session, passed, loop.vt)
+
+    def _tick(self, session: Session, passed: int, shown: int) -> int:
+        """Bring the run's clock from ``shown`` to ``passed``; what it shows then. After the end, and after a failure,
+        it goes on by itself: nothing more is written, and whoever still waits for it must come to an end."""
+        engine, stock, loop = session.engine, session.stock, session.loop
+        if not engine.over:
+            if stock is None:
+                engine.tick(passed)
+            elif not stock.tick(session, passed):
+                return shown
+        now = max(shown, passed, engine.vt)
+        if loop is not None:
+            loop.advance(max(passed, engine.vt))
+        return now
 
     def glance(self, session: Session) -> int:
         """What ``elapsed`` would show, without taking time: for stamps whose number nobody can count on."""

@@ -44,7 +44,10 @@ class Ledger(Protocol):
         ...
 
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None: ...
-    def event(self, kind: str, d: int, vt: int) -> None: ...
+    def event(self, kind: str, d: int, vt: int, reads: int | None = None) -> None:
+        """``reads``: of a tick, at which reading of the run's clock since the delivery before."""
+        ...
+
     def state(self, entry: StateEntry) -> None: ...
     def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None: ...
     def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None: ...
@@ -200,10 +203,10 @@ class TraceLedger:
         held[1].append([d, vt, offset])
         held[2].append(tree)
 
-    def event(self, kind: str, d: int, vt: int) -> None:
+    def event(self, kind: str, d: int, vt: int, reads: int | None = None) -> None:
         if self._chunks:
             self._settle()
-        self._emit(kind, {"d": d, "vt": vt})
+        self._emit(kind, {"d": d, "vt": vt} if reads is None else {"d": d, "vt": vt, "reads": reads})
 
     def state(self, entry: StateEntry) -> None:
         if self._chunks:
@@ -347,7 +350,7 @@ class NoLedger:
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None:
         pass
 
-    def event(self, kind: str, d: int, vt: int) -> None:
+    def event(self, kind: str, d: int, vt: int, reads: int | None = None) -> None:
         pass
 
     def state(self, entry: StateEntry) -> None:

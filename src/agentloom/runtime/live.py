@@ -19,7 +19,7 @@ from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.hostwork import HostWork, Waiting
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.scope import leave, outside, run_outside
-from agentloom.runtime.source import StateEntry
+from agentloom.runtime.source import TICK, StateEntry
 
 __all__ = ["LiveSource"]
 
@@ -65,6 +65,17 @@ class LiveSource:
     def now(self) -> int:
         """Nanoseconds since the run began."""
         return self._clock() - self._origin
+
+    def began(self) -> None:
+        """The run begins now, at virtual time 0."""
+        self._origin = self._clock()
+
+    def tick(self, shown: int, reads: int) -> int | None:
+        now = self._clock() - self._origin
+        return now if now - shown > TICK else None
+
+    def ticked(self, vt: int) -> None:
+        pass
 
     @property
     def outer(self) -> asyncio.AbstractEventLoop | None:

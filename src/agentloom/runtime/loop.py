@@ -154,6 +154,8 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         self.on_new_task = on_new_task
         self.run_inline = run_inline
         self.drive: Callable[[InnerLoop, Callable[[], bool]], None] | None = None
+        #: Called when the loop is asked for the time; may advance it.
+        self.look: Callable[[], None] | None = None
         #: Takes ``(callback, args, context)`` that another thread handed to ``call_soon_threadsafe``.
         self.inject: Callable[[Callable[..., object], tuple[Any, ...], Context], asyncio.Handle] | None = None
         #: Takes ``(executor, func, args)``; the future of ``func`` in a thread of the run, or None: it is to be inline.
@@ -173,6 +175,8 @@ class InnerLoop(RefusedIO, BaseEventLoop):
 
     def time(self) -> float:
         """Virtual time in seconds."""
+        if self.look is not None:
+            self.look()
         return self.vt / 1e9
 
     def advance(self, vt_ns: int) -> None:
@@ -495,7 +499,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         """Close the loop: nothing that was scheduled runs any more."""
         super().close()
         # They hold the driver, which holds this loop: a cycle.
-        self.drive = self.in_thread = self.inject = None
+        self.drive = self.look = self.in_thread = self.inject = None
         self._timers.clear()
         self._stale = 0
 

@@ -139,6 +139,8 @@ def begin(
             session.passes = guard.policy == "virtual"
             guard_process()
             watch_run(session)
+        guard.begin()
+        source.began()
         try:
             ledger.start(_facts(agent, run_id, options, guard), payloads, nonce)
         except BaseException:

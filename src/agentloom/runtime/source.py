@@ -9,7 +9,15 @@ from agentloom.format.values import Tree
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.profiles import Profile
 
-__all__ = ["OutcomeSource", "StateEntry"]
+__all__ = ["TICK", "OutcomeSource", "StateEntry"]
+
+TICK = 10_000_000
+"""Nanoseconds that the run's clock may stand behind the real one before a reading of it writes that time went by.
+
+Less than the shortest wait that programs make on purpose (a poll every 20 or 50 ms), so that each is seen; more than
+Python's own pauses (a thread goes on after 5 ms, a full collection), which would only fill traces: at most 100 entries
+a second, and those only where the clock is read all the time and nothing else happens.
+"""
 
 
 class StateEntry(Protocol):
@@ -125,6 +133,16 @@ class OutcomeSource(Protocol):
     def turn_due(self, vt: int) -> bool:
         """After a delivery to an async agent, at virtual time ``vt``: whether the loop on which calls are performed is
         to have a turn before the agent goes on. A replay has no such loop."""
+        ...
+
+    def tick(self, shown: int, reads: int) -> int | None:
+        """The run's clock is read, ``reads`` times since the last delivery, and would show ``shown`` (ns): the virtual
+        time that a tick is to bring it to first, or None. Live: where more than ``TICK`` went by since. A replay: where
+        one was recorded for this reading, or for an earlier one that was not made."""
+        ...
+
+    def ticked(self, vt: int) -> None:
+        """The tick that ``tick`` asked for was written."""
         ...
 
     def now(self) -> int:

@@ -14,7 +14,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from functools import partial
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from agentloom.errors import ControlFlow
 from agentloom.runtime.calls import Arrival, Call, CallSpec
@@ -22,6 +22,9 @@ from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.engine import Delivery
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.scope import Scope, entered, outside
+
+if TYPE_CHECKING:
+    from agentloom.runtime.session import Session
 
 __all__ = ["GAP", "InPlace", "LiveInPlace", "StockCalls"]
 
@@ -164,6 +167,17 @@ class StockCalls:
                 yield
             finally:
                 engine.give_back(before)
+
+    def tick(self, session: Session, vt: int) -> bool:
+        """Write that time went by. False: another thread moves the run just now, or a coroutine of it is under way
+        elsewhere, and this is no time to wait for it; the next reading of the clock comes here again."""
+        if (self._segment and session.loop is None) or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            session.engine.tick(vt)
+        finally:
+            self._lock.release()
+        return True
 
     @contextlib.contextmanager
     def waiting(self, scope: Scope) -> Generator[None]:
