@@ -58,7 +58,7 @@ def mark(items: list[Any]) -> bytes | None:
 
 
 class Marks:
-    """The marks of a list that grows: parts of some size, and the rest, to which the mark of what is added is joined."""
+    """The marks of a list that grows: parts of some size, to the last of which the mark of what is added is joined."""
 
     __slots__ = ("_count", "_parts", "mark")
 
