@@ -88,9 +88,14 @@ _declared: WeakSet[Any] = WeakSet()
 
 def declare_once(function: Callable[..., Any] | None) -> None:
     """Declare the types in the annotations of a tool's function, so that its results come back exactly."""
-    if function is None or not hasattr(function, "__weakref__") or function in _declared:
+    if function is None:
         return
-    _declared.add(function)
+    try:
+        if function in _declared:
+            return
+        _declared.add(function)
+    except TypeError:  # a callable object without hash or weak references: declared anew each time
+        pass
     declare_annotations(function)
 
 

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.framework_scopes import within
+from agentloom.adapters.framework_sync import awaited_in_sync, ordered_run
 from agentloom.adapters.framework_tools import Tool, call_tool_async, declare_once
 from agentloom.adapters.releases import needed
 from agentloom.errors import NotSupported
@@ -134,6 +135,9 @@ def install_runs(module: ModuleType) -> None:
         for other in list(sys.modules.values()):
             if getattr(other, "__name__", "").partition(".")[0] == "agents" and vars(other).get(name) is turn:
                 setattr(other, name, made)
+    needed(module, "AgentRunner", "run_sync")
+    runner: Any = cast(Any, module).AgentRunner
+    runner.run, runner.run_sync = ordered_run(runner.run), awaited_in_sync(runner.run_sync)
     cast(Any, module).__agentloom__ = True
 
 

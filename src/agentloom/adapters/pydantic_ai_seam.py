@@ -10,17 +10,19 @@ import functools
 import inspect
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.framework_scopes import within
+from agentloom.adapters.framework_sync import ordered
 from agentloom.adapters.framework_tools import Tool, call_tool_async, declare_once
 from agentloom.adapters.releases import needed
+from agentloom.errors import NotSupported
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
 from agentloom.runtime.tool_use import declared_effect
 
-__all__ = ["install_agent", "install_tools"]
+__all__ = ["install_agent", "install_tools", "install_utils"]
 
 
 def install_tools(module: ModuleType) -> None:
@@ -86,11 +88,39 @@ def install_agent(module: ModuleType) -> None:
 
     @functools.wraps(original)
     def iter(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - the method's name
-        if kwargs.get("infer_name", True) and self.name is None:
-            self._infer_name(inspect.currentframe())  # by the variable that holds it in the code that called
+        frame = inspect.currentframe()
+        if kwargs.get("infer_name", True) and self.name is None and not _of_itself(frame):
+            self._infer_name(frame)  # by the variable that holds it in the code that called
         return _named(original, self, args, kwargs | {"infer_name": False})
 
     agent.iter = iter
+    cast(Any, module).__agentloom__ = True
+
+
+def _of_itself(frame: FrameType | None) -> bool:
+    """Whether the package itself calls what runs in ``frame``."""
+    caller = None if frame is None else frame.f_back
+    return caller is not None and str(caller.f_globals.get("__name__", "")).startswith("pydantic_ai.")
+
+
+def install_utils(module: ModuleType) -> None:
+    """Patch ``pydantic_ai._utils``: how ``run_sync`` awaits. Idempotent. Raises ``NotSupported`` for a release that is
+    built in another way."""
+    if getattr(module, "__agentloom__", False):
+        return
+    original = getattr(module, "run_until_complete", None)
+    if not callable(original):
+        raise NotSupported(
+            "this release of pydantic-ai has no run_until_complete: parallel tools of run_sync have no recorded order",
+            hint="install a release of pydantic-ai-slim that agentloom's tests name",
+        )
+    run: Any = original
+
+    @functools.wraps(run)
+    def run_until_complete(coro: Any) -> Any:
+        return run(ordered(coro))
+
+    cast(Any, module).run_until_complete = run_until_complete
     cast(Any, module).__agentloom__ = True
 
 

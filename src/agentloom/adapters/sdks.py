@@ -30,6 +30,7 @@ _PATCHES = {
     "langgraph.pregel._runner": "langgraph_nodes:install",
     "langgraph.types": "langgraph_nodes:install_types",
     "pydantic_ai.toolsets.function": "pydantic_ai_seam:install_tools",
+    "pydantic_ai._utils": "pydantic_ai_seam:install_utils",
     "pydantic_ai.agent": "pydantic_ai_seam:install_agent",
     "agents.tool": "openai_agents_seam:install_tools",
     "agents.run": "openai_agents_seam:install_runs",
