@@ -183,35 +183,37 @@ class AsyncDriver:
 
     def hand_over(self, delivery: Delivery) -> None:
         """Give an event to the loop."""
-        vt = self.session.engine.vt
-        if delivery.kind == "timer":
-            self.loop.fire_timer(vt)
+        call, vt = delivery.call, self.session.engine.vt
+        if call is None:
+            self._happened(delivery.kind, vt)
             return
         self.loop.advance(vt)
-        if delivery.kind == "turn":
-            return
-        if delivery.kind == "cancel":
-            if self._main is not None and not self._main.done():
-                self._main.cancel()
-            else:
-                self._cancelled_late = True
-                self._begin_settling()
-            return
-        call = delivery.call
-        future = call.sink if call is not None else None
-        if call is None or not isinstance(future, asyncio.Future) or future.done():
+        waiting: Any = call.sink
+        if not isinstance(waiting, asyncio.Future) or waiting.done():
             return
         # The future will hold the delivery, which holds the call: no cycle for the collector.
         call.sink = None
-        waiting = cast("asyncio.Future[object]", future)
-        if delivery.error is not None:
-            if isinstance(delivery.error, StopIteration):
-                # A future refuses StopIteration; asyncio itself turns it into RuntimeError at the same place.
-                waiting.set_exception(RuntimeError("a host call raised StopIteration"))
-            else:
-                waiting.set_exception(delivery.error)
-        else:
+        if delivery.error is None:
             waiting.set_result(delivery)
+        elif isinstance(delivery.error, StopIteration):
+            # A future refuses StopIteration; asyncio itself turns it into RuntimeError at the same place.
+            waiting.set_exception(RuntimeError("a host call raised StopIteration"))
+        else:
+            waiting.set_exception(delivery.error)
+
+    def _happened(self, kind: str, vt: int) -> None:
+        """Do what an event that is of no call does to the loop."""
+        if kind == "timer":
+            self.loop.fire_timer(vt)
+            return
+        self.loop.advance(vt)
+        if kind != "cancel":
+            return
+        if self._main is not None and not self._main.done():
+            self._main.cancel()
+        else:
+            self._cancelled_late = True
+            self._begin_settling()
 
     async def _until(self, done: Callable[[], bool], wake: asyncio.Event) -> None:
         while not self.advance(done):

@@ -64,7 +64,8 @@ def model_spec(name: str, messages: Sequence[Mapping[str, Any]] | str, params: M
     history = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     refuse_half_pairs("model", name)
     request: dict[str, object] = {"model": name, "messages": history}
-    request.update((key, value) for key, value in params.items() if value is not None)
+    if params:
+        request.update((key, value) for key, value in params.items() if value is not None)
     return CallSpec(
         "model",
         name,

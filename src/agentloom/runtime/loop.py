@@ -57,6 +57,7 @@ _STALE_TIMERS = 64  # cancelled timers that may stay in the heap before it is re
 
 _EAGER_FACTORY = getattr(asyncio, "eager_task_factory", None)  # Python 3.12 and up
 _new_task = Task.__new__
+_new_handle = asyncio.Handle.__new__
 _init_task: Callable[..., None] = cast("Any", asyncio.Task).__init__
 
 
@@ -64,21 +65,18 @@ class Deadlock(LoomError, RuntimeError):
     """Nothing is ready, no timer is live and no driver is attached: the program can never go on."""
 
 
-class _Handle(asyncio.Handle):
+def _handle(
+    callback: Callable[..., object], args: tuple[Any, ...], loop: InnerLoop, context: Context
+) -> asyncio.Handle:
     """A handle without the look at debug mode that the stock constructor makes for each callback."""
-
-    __slots__ = ()
-
-    def __init__(
-        self, callback: Callable[..., object], args: tuple[Any, ...], loop: InnerLoop, context: Context
-    ) -> None:
-        self._context = context
-        self._loop = loop
-        self._callback = callback
-        self._args = args
-        self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
+    handle: Any = _new_handle(asyncio.Handle)
+    handle._context = context
+    handle._loop = loop
+    handle._callback = callback
+    handle._args = args
+    handle._cancelled = False
+    handle._repr = handle._source_traceback = None
+    return cast("asyncio.Handle", handle)
 
 
 class _OrderedWeakSet:
@@ -181,7 +179,8 @@ class InnerLoop(RefusedIO, BaseEventLoop):
 
     def advance(self, vt_ns: int) -> None:
         """Move virtual time to ``vt_ns`` unless it is already there or past it. No timer fires."""
-        self.vt = max(self.vt, vt_ns)
+        if vt_ns > self.vt:  # noqa: PLR1730 - without a call: this is done for every event
+            self.vt = vt_ns
 
     def next_timer(self) -> int | None:
         """Deadline (virtual ns) of the first live timer; None when there is none that ever fires."""
@@ -257,7 +256,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             if checked._source_traceback:
                 del checked._source_traceback[-1]  # this frame
             return cast("asyncio.Handle", checked)
-        handle = _Handle(callback, args, self, copy_context() if context is None else context)
+        handle = _handle(callback, args, self, copy_context() if context is None else context)
         self._ready.append(handle)
         return handle
 
@@ -422,7 +421,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         """Close a generator that was dropped half-way. No thread check: it runs where the last reference went."""
         self._asyncgens.discard(agen)
         if not self._closed:
-            self._ready.append(_Handle(self.create_task, (agen.aclose(),), self, copy_context()))
+            self._ready.append(_handle(self.create_task, (agen.aclose(),), self, copy_context()))
 
     # -- executors: in threads of the run, or inline
 

@@ -206,22 +206,15 @@ def run_outside(work: Callable[[], T]) -> T:
 
 def leave() -> None:
     """From now on the current context is that of host work, as ``outside`` gives one."""
-    _carry()
-    _scope.set(None)
-    mark(_HOST_WORK)
-
-
-def _carry() -> None:
-    """Let host work see the environment variables that the run has set."""
     scope = _scope.get()
     if scope is not None and scope.session.guard.overlay is not None:
-        _overlay.set(scope.session.guard.overlay)
+        _overlay.set(scope.session.guard.overlay)  # host work sees the environment variables that the run has set
+    _scope.set(None)
+    mark(_HOST_WORK)
 
 
 def _left(work: Callable[[], T]) -> T:
-    _carry()
-    _scope.set(None)
-    mark(_HOST_WORK)
+    leave()
     return work()
 
 
