@@ -13,6 +13,7 @@ from agentloom.api.recording_worker import Service, recorded_function
 from agentloom.format.words import kind_of
 from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.seams import stand_by
+from agentloom.runtime.tool_use import ToolEffect
 
 __all__ = ["instrument"]
 
@@ -32,6 +33,7 @@ def instrument(
     store: StoreLike = None,
     guard: GuardPolicy | None = None,
     seed: int | None = None,
+    tools: Mapping[str, ToolEffect] | None = None,
 ) -> C: ...
 @overload
 def instrument(
@@ -46,6 +48,7 @@ def instrument(
     store: StoreLike = None,
     guard: GuardPolicy | None = None,
     seed: int | None = None,
+    tools: Mapping[str, ToolEffect] | None = None,
 ) -> Callable[[C], C]: ...
 def instrument(
     target: Any = None,
@@ -59,6 +62,7 @@ def instrument(
     store: StoreLike = None,
     guard: GuardPolicy | None = None,
     seed: int | None = None,
+    tools: Mapping[str, ToolEffect] | None = None,
 ) -> Any:
     """Make each request of an ASGI application, or each call of a function, a run.
 
@@ -68,7 +72,7 @@ def instrument(
     or a word that is none.
     """
     stand_by()
-    service = Service(name, tags, conversation, rate, keep, opened(store), guard, seed)
+    service = Service(name, tags, conversation, rate, keep, opened(store), guard, seed, tools)
     return (
         functools.partial(_instrumented, service=service)
         if target is None

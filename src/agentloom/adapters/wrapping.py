@@ -39,6 +39,7 @@ from agentloom.runtime.left_out import NOT_SAMPLED, OFF, LeftOut, entered_left_o
 from agentloom.runtime.recorder import RunOptions
 from agentloom.runtime.scope import current
 from agentloom.runtime.seams import stand_by
+from agentloom.runtime.tool_use import ToolEffect
 
 __all__ = ["METHODS", "wrap"]
 
@@ -78,6 +79,7 @@ def wrap(
     store: StoreLike = None,
     guard: GuardPolicy | None = None,
     seed: int | None = None,
+    tools: Mapping[str, ToolEffect] | None = None,
 ) -> T:
     """``target`` (a compiled graph, an agent, a runner class) as an object whose run methods are runs.
 
@@ -96,7 +98,7 @@ def wrap(
     if not there or missing:
         said = f"has no {missing[0]}()" if missing else "has none of the methods that are runs"
         raise NotSupported(f"{kind_of(target)} {said}", hint='name them: wrap(target, methods=("answer",))')
-    service = Service(name, tags, conversation, rate, keep, opened(store), guard, seed)
+    service = Service(name, tags, conversation, rate, keep, opened(store), guard, seed, tools)
     return cast(
         T, _proxy_class(type(target))(target, frozenset(there), service, explicit=methods is not None)
     )

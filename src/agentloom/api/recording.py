@@ -15,6 +15,7 @@ from agentloom.format.words import kind_of
 from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.names import name_of
 from agentloom.runtime.recorder import RunOptions
+from agentloom.runtime.tool_use import ToolEffect, checked_tools
 
 __all__ = ["RecordedBlock", "RecordedRun", "StoreLike", "opened", "record", "replaying"]
 
@@ -32,6 +33,7 @@ def record(
     guard: GuardPolicy | None = None,
     seed: int | None = None,
     keep: Keep = "all",
+    tools: Mapping[str, ToolEffect] | None = None,
 ) -> RecordedBlock: ...
 @overload
 def record(
@@ -45,6 +47,7 @@ def record(
     guard: GuardPolicy | None = None,
     seed: int | None = None,
     keep: Keep = "all",
+    tools: Mapping[str, ToolEffect] | None = None,
 ) -> RecordedRun[R]: ...
 def record(
     what: object,
@@ -57,14 +60,17 @@ def record(
     guard: GuardPolicy | None = None,
     seed: int | None = None,
     keep: Keep = "all",
+    tools: Mapping[str, ToolEffect] | None = None,
 ) -> Any:
     """Make a coroutine a run (to be awaited), or a block of code (``with record("name"):``).
 
     ``keep`` says whether the run stays once it has ended: ``"failed"``, ``"flagged"``, or a function of its trace.
+    ``tools`` says what tools of frameworks do to the world, by name: ``read`` or ``pure`` (``write`` otherwise), or
+    ``agent`` for one whose code is the agent's own: it runs again on replay, and what it asks is recorded.
     The coroutine runs on the deterministic loop; its result is its own, its exceptions are raised as they are. The
     block runs where it stands.
     """
-    options = RunOptions(seed, tags or {}, conversation, guard)
+    options = RunOptions(seed, tags or {}, conversation, guard, tools=checked_tools(tools))
     checked_keep(keep)
     if isinstance(what, str):
         if name is not None:

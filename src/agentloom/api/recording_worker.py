@@ -18,6 +18,7 @@ from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.left_out import left_out
 from agentloom.runtime.recorder import RunOptions
 from agentloom.runtime.scope import current
+from agentloom.runtime.tool_use import ToolEffect, checked_tools
 from agentloom.store import Store
 
 __all__ = ["Service", "recorded_function"]
@@ -38,8 +39,10 @@ class Service:
     store: Store | None = None
     guard: GuardPolicy | None = None
     seed: int | None = None
+    tools: Mapping[str, ToolEffect] | None = None
 
     def __post_init__(self) -> None:
+        checked_tools(self.tools)
         checked_rate(self.rate)
         checked_keep(self.keep)
         if self.guard is not None:
@@ -57,7 +60,9 @@ class Service:
         conversation = (
             self.conversation(*given, **named) if callable(self.conversation) else self.conversation
         )
-        return RunOptions(self.seed, dict(tags or {}), conversation, self.guard)
+        return RunOptions(
+            self.seed, dict(tags or {}), conversation, self.guard, tools=checked_tools(self.tools)
+        )
 
     def chosen(self, options: RunOptions, key: str | None = None) -> bool:
         """Whether a run with these labels is recorded: by ``key``, else its conversation, else its tags, else drawn.

@@ -44,6 +44,7 @@ from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
 from agentloom.runtime.stock import StockCalls
+from agentloom.runtime.tool_use import tools_of_record
 
 __all__ = ["as_kept", "conclude", "current_facts", "replay", "run_agent", "session_for", "watch_over"]
 
@@ -118,6 +119,7 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
     )
     session.adopts = guard.virtual and isinstance(policy, dict) and policy.get("threads") == "adopted"
     session.passes = isinstance(policy, dict) and policy.get("sockets") == "passed"
+    session.tools = tools_of_record(policy)
     if _runs_in_place(recording):
         session.stock = StockCalls(ReplayInPlace(source))
     return session

@@ -31,6 +31,7 @@ from agentloom.runtime.redaction_rules import NO_RULES, Rules, in_effect
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
+from agentloom.runtime.tool_use import ToolEffect, ToolUse, checked_tools
 from agentloom.store.base import Appender, Store
 
 __all__ = ["Recording", "RunOptions", "begin", "record_async", "record_blocking"]
@@ -43,13 +44,15 @@ _POOL_BYTES = 1024  # 64 salts
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """What a run may carry besides its input: seed, tags (name to value), the conversation that it belongs to, and the
-    policy of its guard (None: the agent's), and what is secret in it beside the agent's own rules."""
+    policy of its guard (None: the agent's), what is secret in it beside the agent's own rules, and what tools of
+    frameworks do to the world, by name."""
 
     seed: int | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     conversation: str | None = None
     guard: str | None = None
     secrets: Rules = NO_RULES
+    tools: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
 
 
 class Recording:
@@ -116,6 +119,8 @@ def begin(
     redactor = Redactor(rules)
     redactor.check_name("the name of the agent", agent.name)
     kept: dict[str, Tree] = {"secrets": facts} if (facts := rules.facts()) else {}
+    if options.tools:
+        kept["tools"] = cast(Tree, checked_tools(options.tools))
     payloads: dict[str, Tree] = {
         "code": identity,
         "env": cast(Tree, environment()),
@@ -134,6 +139,8 @@ def begin(
             ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root), redactor=redactor
         )
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
+        if options.tools:
+            session.tools = ToolUse(options.tools)
         if guard.virtual:
             session.adopts = True
             session.passes = guard.policy == "virtual"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-__all__ = ["AGENT", "EFFECTS", "ToolEffect", "ToolUse", "declared_effect"]
+__all__ = ["AGENT", "EFFECTS", "ToolEffect", "ToolUse", "checked_tools", "declared_effect", "tools_of_record"]
 
 ToolEffect = Literal["pure", "read", "write", "agent"]
 AGENT: ToolEffect = "agent"
@@ -24,6 +24,25 @@ class ToolUse:
     effects: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
     emit: Callable[[str, str], None] | None = None
     used: Callable[[str, ToolEffect], None] | None = None
+
+
+def checked_tools(tools: Mapping[str, ToolEffect] | None) -> dict[str, ToolEffect]:
+    """A ``tools=`` of a user. Raises ``ValueError`` for an effect that is none."""
+    for name, effect in (tools or {}).items():
+        if effect not in EFFECTS:
+            raise ValueError(
+                f"tools={{{name!r}: {effect!r}}}: an effect is one of {', '.join(sorted(EFFECTS))}"
+            )
+    return dict(tools or {})
+
+
+def tools_of_record(policy: object) -> ToolUse | None:
+    """What the user of a recorded run said, from the ``policy`` of its trace."""
+    tools: object = cast("dict[str, object]", policy).get("tools") if isinstance(policy, dict) else None
+    if not isinstance(tools, dict):
+        return None
+    said = cast("dict[str, Any]", tools)
+    return ToolUse({name: effect for name, effect in said.items() if effect in EFFECTS})
 
 
 def declared_effect(metadata: object, name: str) -> ToolEffect | None:
