@@ -20,8 +20,9 @@ from agentloom.runtime.redaction_layers import (
     recode_gzip,
 )
 from agentloom.runtime.redaction_look import BEFORE, REACH, Stretches, Work
-from agentloom.runtime.redaction_plan import CODED, ESCAPED, MARK, WIDE, ZIPPED, Coded, Plan, plan
+from agentloom.runtime.redaction_plan import CODED, ESCAPED, LETTER, MARK, WIDE, ZIPPED, Coded, Plan, plan
 from agentloom.runtime.redaction_shapes import Runs, seen
+from agentloom.runtime.redaction_spellings import Spellings
 from agentloom.runtime.redaction_suspect import Look
 
 __all__ = ["PIECE", "Finder"]
@@ -54,7 +55,7 @@ class _Places:
         elif what is WIDE:
             self.wide.append(start)
             self.near.append(start)
-        elif what is ESCAPED:
+        elif what is ESCAPED or what is LETTER:
             self.near.append(start)
 
     def windows(self, size: int) -> list[tuple[int, int]]:
@@ -189,7 +190,7 @@ class Finder:
         return [
             one
             if isinstance(one, Change)
-            else Change(one.start, one.end, replace(data[one.start : one.end], one.known), (one.known,))
+            else Change(one.start, one.end, _written(data, one, replace), (one.known,))
             for one in spans
         ]
 
@@ -198,7 +199,7 @@ class Finder:
         places = _Places()
         runs = Runs(data)
         done: dict[int, int] = {}  # of each format, where its last match ends
-        for index, start, end in hits:
+        for index, start, _ in hits:
             if index >= 0 and start < runs.skip and self._plan.ends_with_run[index]:
                 continue
             what = self._plan.meaning[index] if index >= 0 else self._extra.meaning[-1 - index]  # type: ignore[union-attr]
@@ -211,8 +212,10 @@ class Finder:
                     if secret is not None:
                         found.append(secret)
                         done[id(one)] = secret.end
-            elif type(what) is Known:
-                found.append(Found(start, end, what, True))
+            elif type(what) is Spellings:
+                one = what.at(data, start)
+                if one is not None:
+                    found.append(Found(start, start + len(one.text), one.known, True, one))
             elif what is MARK:
                 self._mark(data, start)
             else:
@@ -291,6 +294,13 @@ class Finder:
             at = one.end
         parts.append(data[at:])
         return b"".join(parts)
+
+
+def _written(data: bytes, one: Found, replace: Replace) -> bytes:
+    """What stands in the place of what was found."""
+    if one.spelling is None:
+        return replace(data[one.start : one.end], one.known)
+    return one.spelling.write(replace(one.spelling.value, one.known))
 
 
 def _first(item: tuple[bytes, Known]) -> bytes:

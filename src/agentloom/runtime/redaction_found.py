@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentloom.runtime.redaction_spellings import Spelling
 
 __all__ = ["BEGINNING", "NAMED", "REST", "UNSEARCHED", "Change", "Found", "Known", "Replace", "merged"]
 
@@ -27,12 +31,13 @@ UNSEARCHED = Known("gzip of more than 64 MiB")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A secret in a text: where it stands, what it is; ``whole``: it is a value that is known."""
+    """A secret in a text: where it stands, what it is; ``whole``: it is a value that is known, in this ``spelling``."""
 
     start: int
     end: int
     known: Known
     whole: bool = False
+    spelling: Spelling | None = None
 
 
 @dataclass(frozen=True, slots=True)

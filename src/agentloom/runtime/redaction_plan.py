@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import functools
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 import ahocorasick_rs
 
 from agentloom.format.placeholders import START
 from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context, Format
 from agentloom.runtime.redaction_found import Known
+from agentloom.runtime.redaction_spellings import HEAD, Spelling, Spellings, cores, foreign_letters, spelt
 from agentloom.runtime.redaction_tokens import BYTES, PIECES
 
 __all__ = [
@@ -23,6 +21,7 @@ __all__ = [
     "ESCAPED",
     "FIELD",
     "FOLDED",
+    "LETTER",
     "MARK",
     "PIECED",
     "SPELT",
@@ -55,6 +54,8 @@ FOLDED = object()
 """Gzip, at the beginning of the text."""
 ESCAPED = object()
 """Escapes of letters that need none."""
+LETTER = object()
+"""The number of a letter of a known value, as escapes have it."""
 BINARY = object()
 """A tag with base64."""
 ZIPPED = object()
@@ -92,7 +93,9 @@ _STARTS = tuple(
 )
 
 
-_REPEATS = 4096  # see ``_repeats``: up to here the fastest automaton is made in a few milliseconds
+_LARGE = 1 << 17
+"""Bytes of patterns from which on a small automaton is made, not the fastest, which writes down where every byte leads
+from each of its states."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -106,7 +109,7 @@ def _fixed() -> tuple[tuple[bytes, Any], ...]:
         for start, length in context.starts:
             found.setdefault(start, []).append(Near(context, length))
     for start in _STARTS:
-        for coded, more in _cores(start, least=4):
+        for coded, more in cores(start, least=4):
             found.setdefault(coded, Coded(more))
         found.setdefault(start.hex().encode(), CODED)
         found.setdefault(start.hex().upper().encode(), CODED)
@@ -139,48 +142,36 @@ def _pieces() -> Iterable[tuple[bytes, Any]]:
         yield b'"},%b{"text":' % gap, PIECED
 
 
-def _cores(value: bytes, *, least: int = 8) -> list[tuple[bytes, int]]:
-    """The base64 of ``value`` wherever it may begin in a block, without the characters that its neighbours share, in
-    both alphabets; and after how many characters of a block each begins."""
-    found: list[tuple[bytes, int]] = []
-    for before in range(3):
-        coded = base64.b64encode(b"\x00" * before + value)
-        skip = (0, 2, 3)[before]
-        over = (before + len(value)) % 3
-        core = coded[skip : len(coded) - ((0, 3, 2)[over] if over else 0)]
-        if len(core) >= least:
-            found += [(one, skip % 4) for one in {core, core.replace(b"+", b"-").replace(b"/", b"_")}]
-    return found
-
-
-def _in_json(form: str, more: int) -> Iterable[str]:
-    """A form, and what it is within so many ``more`` texts of JSON: a payload is one, around those of a program."""
-    yield form
-    for _ in range(more):
-        form = json.dumps(form, ensure_ascii=False)[1:-1]
-        yield form
-
-
-def _forms(value: bytes) -> Iterable[tuple[bytes, Any]]:
-    """How a known value may stand in a text, besides as it is."""
-    text = value.decode("utf-8", "surrogateescape")
-    inner = json.dumps(text, ensure_ascii=False)[1:-1]
-    for form in (
-        *_in_json(inner, 1),
-        *_in_json(json.dumps(text)[1:-1], 3),
-        quote(text, safe="", errors="surrogateescape"),
-        quote(text, errors="surrogateescape"),
-        quote_plus(text, errors="surrogateescape"),
-    ):
-        coded = form.encode("utf-8", "surrogateescape")
-        if coded != value:
-            yield coded, None
-            yield coded.replace(b"%2F", b"%2f").replace(b"%3A", b"%3a"), None
-    for core, more in _cores(value):
+def _codings(value: bytes) -> Iterable[tuple[bytes, Any]]:
+    """How a known value begins in a coding of bytes; and, where letters of it are escaped, what stands there."""
+    for core, more in cores(value):
         yield core, Coded(more)
     yield value.hex().encode(), CODED
     yield value.hex().upper().encode(), CODED
     yield b"\x00".join(bytes([byte]) for byte in value), WIDE
+    for number in foreign_letters(value):
+        yield number, LETTER
+
+
+def _known(values: Sequence[tuple[bytes, Known]], table: dict[bytes, Any]) -> None:
+    """Add to ``table`` what is looked for of known values."""
+    heads: dict[bytes, dict[bytes, Spelling]] = {}
+    for value, known in values:
+        for one in spelt(value, known):
+            alike = heads.setdefault(one.text[:HEAD], {})
+            if one.text not in alike or one.text is value:  # what a value is itself it is first
+                alike[one.text] = one
+    for head, alike in heads.items():
+        own = any(one.text is one.value for one in alike.values())
+        if own or head not in table:
+            table[head] = Spellings(sorted(alike.values(), key=_longest_first))
+    for value, _ in values:
+        for coded, meaning in _codings(value):
+            table.setdefault(coded[:HEAD], meaning)
+
+
+def _longest_first(one: Spelling) -> int:
+    return -len(one.text)
 
 
 @functools.lru_cache(maxsize=32)
@@ -193,12 +184,13 @@ def plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, w
                 form = mark + name + mark + end
                 if table.get(form, PIECED) is PIECED:
                     table[form] = FIELD
-    for value, known in values:
-        for form, meaning in _forms(value):
-            table.setdefault(form, known if meaning is None else meaning)
-    table.update(values)
+    _known(values, table)
+    large = sum(map(len, table)) > _LARGE
+    kinds = ahocorasick_rs.Implementation
     return Plan(
-        ahocorasick_rs.BytesAhoCorasick(list(table), implementation=_implementation(values, whole=whole)),
+        ahocorasick_rs.BytesAhoCorasick(
+            list(table), implementation=kinds.ContiguousNFA if large else kinds.DFA if whole else None
+        ),
         list(table.values()),
         dict(values),
         max(map(len, table), default=0),
@@ -207,28 +199,3 @@ def plan(values: tuple[tuple[bytes, Known], ...], names: tuple[bytes, ...], *, w
             for what in table.values()
         ],
     )
-
-
-def _implementation(
-    values: Iterable[tuple[bytes, Known]], *, whole: bool
-) -> ahocorasick_rs.Implementation | None:
-    """What the automaton is made of; each finds the same. The fastest writes down for each of its states where every
-    byte leads, and asks for that one state after another that what was read ends with: of a value that repeats
-    itself as many as it has bytes, which takes seconds from 1 000 bytes on."""
-    if sum(_repeats(value) for value, _ in values) > _REPEATS:
-        return ahocorasick_rs.Implementation.ContiguousNFA
-    return ahocorasick_rs.Implementation.DFA if whole else None
-
-
-def _repeats(value: bytes) -> int:
-    """How many proper beginnings of ``value`` each of its beginnings ends with, in all: none where nothing comes again,
-    half the square of its length where it is one byte over and over (Knuth, Morris and Pratt's failure function)."""
-    longest, count = [0, 0], [0, 0]  # of each beginning: the longest such, and how many
-    for size in range(2, len(value) + 1):
-        byte, held = value[size - 1], longest[-1]
-        while held and value[held] != byte:
-            held = longest[held]
-        held += value[held] == byte
-        longest.append(held)
-        count.append(count[held] + (held > 0))
-    return sum(count)

@@ -13,6 +13,7 @@ from agentloom.runtime.redaction_plan import (
     CODED,
     ESCAPED,
     FOLDED,
+    LETTER,
     MARK,
     PIECED,
     SPELT,
@@ -22,6 +23,7 @@ from agentloom.runtime.redaction_plan import (
     Plan,
 )
 from agentloom.runtime.redaction_shapes import Runs, is_number, seen
+from agentloom.runtime.redaction_spellings import Spellings
 
 __all__ = ["Look"]
 
@@ -52,6 +54,9 @@ class Look:
                         continue
                     if seen(data, one, start) is not None or is_number(data, one, start):
                         return True
+            elif type(what) is Spellings:
+                if what.at(data, start) is not None:
+                    return True
             elif what is PIECED or what is SPELT:
                 if what in self.pieces:
                     return True
@@ -63,6 +68,8 @@ class Look:
         stretches = self.stretches
         if what is ESCAPED:
             return stretches.data[end : end + 1] in _PRINTED and stretches.escapes(start)
+        if what is LETTER:
+            return stretches.escapes(start)
         if type(what) is Coded:
             return stretches.base64(start, what.more)
         if what is CODED:
