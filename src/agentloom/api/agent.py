@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from agentloom.api.recording_mode import StoreLike, mode, opened, trace_to_replay
 from agentloom.api.trace import RunNote, Trace, known_by
@@ -20,6 +20,9 @@ from agentloom.runtime.recorder import Recording, RunOptions, begin, record_asyn
 from agentloom.runtime.redaction_rules import Rules, checked_rules, use_secrets
 from agentloom.runtime.scope import Scope, current
 from agentloom.store import MemoryStore, Store, open_store
+
+if TYPE_CHECKING:
+    from agentloom.replay.report import Report
 
 __all__ = ["Agent", "agent"]
 
@@ -81,7 +84,7 @@ class Agent(Generic[P, R]):
             )
             chosen = _store(store)
             if chosen is None:
-                return self._replayed(args, kwargs, store, options)
+                return self._replayed(self._replay(args, kwargs, store, options)[0])
             if not self.function.is_async:
                 return self._recorded(self._begin(args, kwargs, chosen, options, None))
             if loop_is_running():
@@ -112,7 +115,11 @@ class Agent(Generic[P, R]):
             )
             chosen = _store(store)
             if chosen is None:
-                return self._replayed(args, kwargs, store, options)
+                trace, report = self._replay(args, kwargs, store, options)
+                from agentloom.api.recording_cancelled import await_cancellation
+
+                await await_cancellation(trace, report)
+                return self._replayed(trace)
             if not self.function.is_async:
                 return self._recorded(self._begin(args, kwargs, chosen, options, None))
             run_id = await self._awaited(args, kwargs, chosen, options)
@@ -149,10 +156,10 @@ class Agent(Generic[P, R]):
             raise
         return Trace.of_run(recording.run_id, recording.store, self.function)
 
-    def _replayed(
+    def _replay(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], store: StoreLike, options: RunOptions
-    ) -> Trace:
-        """Replay in the place of a run, with the arguments given now. Raises what the agent raises, as recorded."""
+    ) -> tuple[Trace, Report]:
+        """Replay in the place of a run, with the arguments given now."""
         from agentloom.replay.replayer import replay
 
         trace = trace_to_replay(self.function.name, options.tags, opened(store))
@@ -161,9 +168,15 @@ class Agent(Generic[P, R]):
             report = replay(trace.journal, self.function, given=given)
         if report.verdict == "diverged":
             raise DivergenceError(report)
+        return trace, report
+
+    def _replayed(self, trace: Trace) -> Trace:
+        """What a replayed run gives. Raises what the agent raised, as recorded."""
         error = trace.error
         if error is not None:
             raise error
+        if trace.status == "cancelled":
+            raise asyncio.CancelledError if loop_is_running() else KeyboardInterrupt
         return known_by(trace, self.function)
 
     def _begin(

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar, cast
 
+from agentloom.api.recording_cancelled import await_cancellation
 from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Held, Keep, held
 from agentloom.api.recording_mode import mode, trace_to_replay
@@ -136,7 +137,7 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
                 refuse_while_loading(self._target.name)
                 chosen = mode()
                 if chosen == "replay":
-                    return self._replayed()
+                    return await self._replayed()
                 return await (self._recorded() if chosen == "record" else self._left_alone())
             except BaseException:
                 self._coroutine.close()  # one that never began says so, which would hide the error
@@ -188,7 +189,7 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
                 store.settle()
         return cast(R, outcome.value)
 
-    def _replayed(self) -> R:
+    async def _replayed(self) -> R:
         trace = self._replay_of(trace_to_replay(self._target.name, self._options.tags, self._store))
         outcome = Outcome[R]()
 
@@ -197,6 +198,7 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
 
         try:
             self.report = replay_in_place(trace, self._target, main)
+            await await_cancellation(trace, self.report)
         finally:
             self._state = ""
         return outcome.again()

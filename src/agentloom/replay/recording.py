@@ -318,6 +318,12 @@ class Recording:
             self._facts = facts_of(code, env)
         return self._facts
 
+    def seconds(self, first: int, last: int) -> float:
+        """How long it took when recorded, by the clock on the wall, between the entries with these numbers."""
+        entries = self.journal.entries
+        began, ended = (_of_type(int, entries[seq].get("at")) or 0 for seq in (first, last))
+        return max(0, ended - began) / 1e9
+
     def replayable(self) -> None:
         """Raise ``NotSupported`` or ``FormatError`` where the trace holds entries that this version cannot replay."""
         for seq, kind in self.unsupported:

@@ -56,7 +56,9 @@ class ReplaySource:
         self._matched = 0
         self._vt = 0
         self._tick = 0  # index of the next tick
-        self._slack = 0  # the most that one moved the clock: so much later is a deadline, where it came too early
+        self._slack = (
+            0  # the most that one moved the clock: so much later is a deadline, where it came too early
+        )
         self._strayed: int | None = None
         self._open: dict[str, RecordedCall] = {}
         self._waiting: dict[str, Call] = {}
@@ -334,6 +336,31 @@ class ReplaySource:
         )  # fmt: skip
 
     # -- awaited calls -------------------------------------------------------------------------------------------
+
+    def cut_off(self, call: Call) -> float | None:
+        """Of a call that is awaited in place: the seconds after which the agent cancelled it when recorded, where that
+        is what comes next; else None."""
+        recorded = self._open.get(call.id)
+        if recorded is None or recorded.status != "cancelled" or recorded.chunks != call.chunks or self._odd:
+            return None
+        step = self._step()
+        if step is None or step.kind != "left" or step.call is not recorded:
+            return None
+        return self.recording.seconds(recorded.seq, step.seq)
+
+    def cancelled_since(self, position: int) -> float | None:
+        """Whether somebody outside cancelled the run's inner loop between there and here when recorded: after so many
+        seconds."""
+        steps = self._steps[position : self._at]
+        cancel = next((step for step in steps if step.kind == "cancel"), None)
+        return None if cancel is None else self.recording.seconds(max(0, steps[0].seq - 1), cancel.seq)
+
+    def not_cancelled(self, call: Call | None, waited: float) -> Diverged:
+        """The finding where nothing cancels what was cancelled when recorded."""
+        recorded = None if call is None else self._open.get(call.id)
+        ref = None if recorded is None else self._ref(recorded)
+        message = f"When recorded it was cancelled here; now nothing has cancelled it for {waited:.1f} s."
+        return self._failed(Finding("changed", ref, message, reason="ended by the agent"))
 
     def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
         self._note_waiting(call)

@@ -1,0 +1,268 @@
+"""What the code around a run sees of a replay: the trace, cancellations from outside, errors, another input."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Any
+
+import pytest
+
+import agentloom
+from agentloom import DivergenceError, Trace, record, replaying, tool, trace_of, wrap
+from agentloom.errors import TargetError
+from agentloom.replay import stock
+from agentloom.runtime.boundary import open_async
+from agentloom.runtime.calls import CallSpec
+from agentloom.store import MemoryStore
+from tests.api import recorded_programs as programs
+from tests.api.recorded_programs import in_loop, look
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def last(store: MemoryStore) -> Trace:
+    return Trace(store.read(store.resolve("last")))
+
+
+@tool(effect="read")
+def double(number: int) -> int:
+    return number * 2
+
+
+# -- the trace ---------------------------------------------------------------------------------------------------------
+
+
+@in_loop
+async def test_the_trace_of_a_replay_is_the_one_that_was_replayed(store: MemoryStore) -> None:
+    first = record(programs.research(2), store=store)
+    await first
+    with replaying(first.trace):
+        again = record(programs.research(2))
+        with pytest.raises(TargetError, match="has not ended"):
+            _ = again.trace
+        assert [again.recorded] == [False]
+        await again
+    assert again.recorded
+    assert again.run_id == again.trace.run_id == first.run_id
+    assert again.trace.replay().verdict == "identical"
+    with record("block", store=store) as block:
+        double(1)
+    with replaying(block.trace), record("block") as again_block:
+        with pytest.raises(TargetError, match="has not ended"):
+            _ = again_block.trace
+        double(1)
+    assert again_block.trace.run_id == block.run_id
+    with replaying(block.trace), suppress(DivergenceError), record("block") as other:
+        double(2)
+    assert other.trace.run_id == block.run_id
+    assert len(store.runs()) == 2
+
+
+# -- cancelled from outside --------------------------------------------------------------------------------------------
+
+
+async def slow() -> int:
+    await agentloom.sleep(30)
+    return 1
+
+
+async def waits() -> int:
+    await asyncio.sleep(30)
+    return 1
+
+
+async def cleans_up() -> int:
+    try:
+        await agentloom.sleep(30)
+    finally:
+        await look(3)
+    return 1
+
+
+async def takes_it() -> str:
+    try:
+        await agentloom.sleep(30)
+    except asyncio.CancelledError:
+        return f"took it {await look(2)}"
+    return "no"
+
+
+class Bot:
+    name = "bot"
+
+    async def run(self) -> int:
+        return await slow()
+
+    async def astream(self) -> AsyncIterator[int]:
+        for number in range(1000):
+            yield await look(number)
+
+
+@agentloom.agent
+async def slow_agent() -> int:
+    return await slow()
+
+
+async def by_wait_for(store: Any, work: Any) -> Any:
+    return await asyncio.wait_for(record(work(), store=store), 0.05)
+
+
+async def by_timeout(store: Any, work: Any) -> Any:
+    async with asyncio.timeout(0.05):
+        return await record(work(), store=store)
+
+
+async def by_race(store: Any, work: Any) -> Any:
+    lost = asyncio.ensure_future(record(work(), store=store))
+    won = asyncio.ensure_future(asyncio.sleep(0.02, "won"))
+    done, _ = await asyncio.wait([lost, won], return_when=asyncio.FIRST_COMPLETED)
+    assert done == {won}
+    lost.cancel()
+    return [won.result(), repr(await asyncio.gather(lost, return_exceptions=True))]
+
+
+async def by_group(store: Any, work: Any) -> Any:
+    async def fails() -> None:
+        await asyncio.sleep(0.01)
+        raise KeyError("gone")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(record(work(), store=store))
+        group.create_task(fails())
+
+
+async def by_block(store: Any, work: Any) -> Any:
+    async with asyncio.timeout(0.05), record("block", store=store):
+        return await work()
+
+
+async def in_block(store: Any, work: Any) -> Any:
+    async with record("block", store=store) as run:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await work()
+        run.output = await look(1)
+    return run.output
+
+
+async def in_segment(store: Any, work: Any) -> Any:
+    async with record("block", store=store) as run:
+        with suppress(TimeoutError):
+            run.output = await asyncio.wait_for(record(work()), 0.05)
+        run.output = [run.output, await look(1)]
+    return run.output
+
+
+async def by_method(store: Any, work: Any) -> Any:
+    return await asyncio.wait_for(wrap(Bot(), store=store).run(), 0.05)
+
+
+async def by_agent(store: Any, work: Any) -> Any:
+    return await asyncio.wait_for(slow_agent.arun(store=store), 0.05)
+
+
+async def by_leaving(store: Any, work: Any) -> Any:
+    found: list[int] = []
+    async with aclosing(wrap(Bot(), store=store).astream()) as stream:  # type: ignore[type-var]
+        async for item in stream:
+            found.append(item)
+            if len(found) == 3:
+                return found
+    return None
+
+
+async def seen(work: Any) -> Any:
+    """What came of it: the value, or the exception with all that it says."""
+    try:
+        return await work
+    except BaseExceptionGroup as group:
+        return [repr(error) for error in group.exceptions]
+    except BaseException as error:  # noqa: BLE001 - which one is what is compared
+        status = trace_of(error).status if isinstance(error, KeyError) else None
+        return type(error), error.args, status
+
+
+WORKS = [slow, waits, cleans_up, takes_it]
+WAYS = [
+    *((way, work) for way in (by_wait_for, by_timeout, by_race, by_group) for work in WORKS),
+    *((way, work) for way in (by_block, in_block, in_segment) for work in WORKS),
+    (by_method, slow), (by_agent, slow), (by_leaving, slow),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("way", "work"), WAYS, ids=lambda one: one.__name__)
+@in_loop
+async def test_what_cancelled_the_run_does_so_again(way: Any, work: Any, store: MemoryStore) -> None:
+    recorded = await seen(way(store, work))
+    runs = len(store.runs())
+    assert runs == 1
+    for _ in range(2):
+        with replaying(last(store)):
+            assert await seen(way(store, work)) == recorded
+    assert len(store.runs()) == runs
+
+
+@in_loop
+async def test_a_stream_that_was_cut_off_in_a_block_is_cut_off_again(store: MemoryStore) -> None:
+    found: list[object] = []
+
+    async def pieces(_: object) -> AsyncIterator[object]:
+        yield "a"
+        yield "b"
+        await asyncio.sleep(30)
+
+    async def read() -> None:
+        async for piece in open_async(CallSpec("http", "x", {}, stream=True), pieces):
+            found.append(piece)  # noqa: PERF401 - one after the other, as they come
+
+    async def main() -> list[object]:
+        found.clear()
+        async with record("block", store=store):
+            reading = asyncio.create_task(read())
+            while len(found) < 2:  # noqa: ASYNC110 - what is polled for is the stream's own
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        return found.copy()
+
+    assert await main() == ["a", "b"]
+    with replaying(last(store)):
+        assert await main() == ["a", "b"]
+
+
+@in_loop
+async def test_where_nothing_cancels_it_that_is_said(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stock, "MORE", 0.05)
+    with pytest.raises(TimeoutError):
+        await by_wait_for(store, slow)
+    with replaying(last(store)):
+        run = record(slow())
+        with pytest.raises(DivergenceError, match="nothing has cancelled it here for"):
+            await run
+        with pytest.raises(DivergenceError, match="cancelled from outside after 0."):
+            await record(slow())
+    with pytest.raises(TimeoutError):
+        await by_block(store, slow)
+    with replaying(last(store)), pytest.raises(DivergenceError):
+        async with record("block"):
+            await slow()
+
+
+@in_loop
+async def test_a_run_that_cancels_itself_ends_at_once(store: MemoryStore) -> None:
+    async def own() -> None:
+        await look(1)
+        raise asyncio.CancelledError("its own")
+
+    with pytest.raises(asyncio.CancelledError, match="its own"):
+        await record(own(), store=store)
+    with replaying(last(store)), pytest.raises(asyncio.CancelledError, match="its own"):
+        await record(own())
