@@ -76,7 +76,7 @@ def contents(value: Any) -> Any:
     if kind is list or kind is set:
         return list(value)
     if kind is dict:
-        return dict(cast(Any, value))
+        return dict(value)
     held = dict(parts_of(value))
     return (held, sorted(value.__pydantic_fields_set__)) if how_of(kind) == "model" else (held, [])
 
