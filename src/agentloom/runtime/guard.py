@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agentloom.errors import ValueRefused
 from agentloom.runtime.collecting import COLLECTING
-from agentloom.runtime.scope import here
+from agentloom.runtime.scope import in_context
 
 if TYPE_CHECKING:
     from agentloom.runtime.guard_env import Environment
@@ -157,7 +157,7 @@ class Guard:
         it to where that stands in the recording, and a reading that finds it behind the real one writes a delivery of
         its own, a tick. Raises what a delivery raises that cannot be written."""
         engine = session.engine
-        if engine.writing:
+        if engine.writing and not engine.over:
             return self.glance(session)  # a store looks what time it is: on replay there is none
         shown = self._shown + _READING
         vt = engine.vt
@@ -173,7 +173,7 @@ class Guard:
     def look(self, session: Session) -> None:
         """The run's loop is asked for the time: as ``elapsed``, but it takes none."""
         engine, loop = session.engine, session.loop
-        if loop is None or engine.writing or acting() is not session:
+        if loop is None or (engine.writing and not engine.over) or acting() is not session:
             return
         engine.reads += 1
         passed = session.source.tick(loop.vt, engine.reads)
@@ -232,7 +232,7 @@ def acting(scope: Scope | None = None) -> Session | None:
     the run itself sees."""
     if COLLECTING and get_ident() in COLLECTING:
         return None
-    found = here() if scope is None else scope
+    found = in_context() if scope is None else scope
     if found is None:
         return None
     session = found.session
