@@ -172,7 +172,7 @@ def test_json(scripts: Scripts) -> None:
         (("run", "nothing.py"), 1, "does not exist"),
         (("run", "."), 1, "is a folder"),
         (("run", "nothing"), 1, "neither a file nor module:name"),
-        (("run", "agent.py", "--tool", "x=delete"), 2, "an effect is read, pure or write"),
+        (("run", "agent.py", "--tool", "x=delete"), 2, "an effect is read, pure, write or agent"),
         (("run", "agent.py", "--sede", "1"), 2, "No such option"),
         (("run", "broken.py"), 1, "broken.py:1 is not a Python program"),
         (("run", "agent.py:missing"), 1, "missing does not exist"),

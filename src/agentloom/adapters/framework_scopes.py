@@ -11,7 +11,7 @@ from agentloom.errors import NotSupported
 from agentloom.runtime.contexts import put
 from agentloom.runtime.scope import Scope, current, entered
 
-__all__ = ["inside", "tool_runs", "within"]
+__all__ = ["in_tool", "inside", "tool_runs", "within"]
 
 _agents: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("agentloom.in_tool", default=None)
 """In a tool that runs: the agents that it ran itself."""
@@ -48,6 +48,11 @@ def within(name: str) -> Generator[None]:
     if agents is not None and name not in agents:
         agents.append(name)
     yield
+
+
+def in_tool() -> bool:
+    """Whether a framework's tool runs here: what it does is part of its call."""
+    return _agents.get() is not None
 
 
 @contextmanager

@@ -1,5 +1,5 @@
-"""``run_sync`` of a framework in a sync run: what it awaits gets the deterministic loop, as ``record(coro)`` does there,
-so that tools side by side replay in their recorded order."""
+"""``run_sync`` of a framework in a sync run: what it awaits gets the deterministic loop, as under ``record(coro)``, so
+that tools side by side replay in their recorded order."""
 
 from __future__ import annotations
 

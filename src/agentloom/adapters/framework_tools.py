@@ -171,7 +171,7 @@ def _effect(scope: Scope, tool: Tool) -> ToolEffect:
     said = None if use is None else use.effects.get(tool.name)
     effect = said or tool.effect or "write"
     if use is not None and use.used is not None:
-        use.used(tool.name, effect)
+        use.used(tool.name, effect, tool.framework)
     return effect
 
 

@@ -23,6 +23,7 @@ _PATCHES = {
     "urllib.request": "urllib_seam:install",
     "openai._base_client": "stainless_sdk:install",
     "anthropic._base_client": "stainless_sdk:install",
+    "google.genai._extra_utils": "google_tools:install",
     "langchain_core.tools.base": "langchain_tools:install",
     "langchain_core.retrievers": "langchain_retrievers:install",
     "langchain_core.vectorstores.base": "langchain_retrievers:install_stores",

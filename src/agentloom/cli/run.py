@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "record_job"]
 
-_EFFECTS = ("read", "pure", "write")
+_EFFECTS = ("read", "pure", "write", "agent")
 _SHOWN = 6
 """How many unrecorded effects the summary names; the trace holds all."""
 
@@ -44,7 +44,7 @@ def _tools(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...])
     for name, effect in pairs.items():
         if effect not in _EFFECTS:
             raise click.BadParameter(
-                f"{name}={effect}: an effect is read, pure or write", param_hint="--tool"
+                f"{name}={effect}: an effect is read, pure, write or agent", param_hint="--tool"
             )
     return pairs
 
@@ -58,7 +58,7 @@ def _tags(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) 
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--tool", "tools", multiple=True, metavar="NAME=EFFECT", callback=_tools,
-    help="What a tool of a script does to the world: read, pure, or write (the default). Repeatable.",
+    help="What a tool does to the world: read, pure, or write (the default); agent: its code is the agent's own.",
 )  # fmt: skip
 @click.option("--seed", type=int, help="Seed of the run's explicit random draws.")
 @click.option(
@@ -224,6 +224,8 @@ def _status(done: dict[str, Any]) -> str:
 
 
 def _line(place: str) -> str:
+    if ":" not in place:
+        return place  # a framework
     file, _, line = place.rpartition(":")
     return f":{line}" if "/" not in file else place
 

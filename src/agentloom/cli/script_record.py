@@ -41,7 +41,9 @@ def record(job: dict[str, Any], results: Results) -> int:
     program = Program(path, code, list(job["args"]), stream_facts(), job.get("tools") or {})
     outer = asyncio.new_event_loop()
     guard = job.get("guard") or _OF_SCRIPTS
-    options = RunOptions(job.get("seed"), job.get("tags") or {}, job.get("conversation"), guard)
+    options = RunOptions(
+        job.get("seed"), job.get("tags") or {}, job.get("conversation"), guard, tools=job.get("tools") or {}
+    )
     recording = begin(
         script_agent(path),
         tuple(program.argv),

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from agentloom.adapters import httpx_seam, sdks
 from agentloom.adapters.exchanges import Exchange
+from agentloom.cli.script_endings import ending
 from agentloom.cli.script_exec import Ended, run_main
 from agentloom.cli.script_loops import inner_loops
 from agentloom.cli.script_output import Capture, StreamFacts
@@ -24,8 +25,8 @@ from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.refuse import Effects, Watch
 from agentloom.runtime.scope import current, entered
 from agentloom.runtime.session import Session
+from agentloom.runtime.tool_use import ToolEffect, ToolUse
 from agentloom.runtime.toolfind import Finder, tool_names
-from agentloom.runtime.tools import Effect
 
 __all__ = ["Program", "ScriptRun", "ignored", "one_press"]
 
@@ -41,7 +42,7 @@ class Program:
     code: types.CodeType
     argv: list[str]
     streams: dict[str, StreamFacts]
-    effects: Mapping[str, Effect] = field(default_factory=dict[str, Effect])
+    effects: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
 
 
 class ScriptRun:
@@ -64,7 +65,10 @@ class ScriptRun:
         self._show = show["stderr"]
         places = session.engine.places
         emit = self.capture.again if strict else self.capture.shown
-        self.finder = Finder(places, program.effects, around(effects, emit, places))
+        use = session.tools = session.tools or ToolUse()
+        use.effects = {**program.effects, **use.effects}
+        self.finder = Finder(places, use.effects, around(effects, emit, places))
+        use.emit, use.used = emit, self.finder.used
         self._watch = Watch(effects, places, everything=strict)
         self._outer = outer
         self._strict = strict
@@ -86,9 +90,14 @@ class ScriptRun:
             stack.enter_context(entered(self.session.root))
             # On replay Ctrl-C is for the parent, which ends this process: nothing can be lost with it. When recording
             # it is for the program alone: what ends the run after it is not to be interrupted.
-            signal.signal(signal.SIGINT, ignored if self._strict else _interrupts())
+            if self._strict:
+                signal.signal(signal.SIGINT, ignored)
+            elif signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as it is behind a shell's &
+                signal.signal(signal.SIGINT, _interrupts())
             stack.enter_context(held_back())
             stack.callback(signal.signal, signal.SIGINT, ignored)
+            if not self._strict:
+                stack.enter_context(ending(self._signalled, lambda: self.session.engine.writing))
             stack.enter_context(self._exits())
             if self._strict:
                 self._watch.arm()
@@ -112,6 +121,10 @@ class ScriptRun:
             yield
         finally:
             os._exit = before
+
+    def _signalled(self, number: int) -> None:
+        if self._at_exit is not None:
+            self._at_exit(Ended(128 + number, KeyboardInterrupt()))
 
     def output(self, ended: Ended) -> dict[str, Any]:
         """What the run's end entry holds."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from types import FunctionType
 from typing import Any, cast
 
+from agentloom.adapters.framework_scopes import in_tool
 from agentloom.cli.script_kinds import changeable, parts_of
 from agentloom.cli.script_objects import Changes, put_back
 from agentloom.cli.script_perform import UNDER_WAY, Performed, Printed, ToolCall, taken_off
@@ -98,6 +99,8 @@ class _Tool:
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
         """The arguments by name. None: the call is no part of the record, or is an error that Python itself raises."""
+        if in_tool():
+            return None  # a tool of a framework, whose call is recorded there
         if stray() is not None:
             self._effects.attempt(_in_thread(self._name, self._plain))
             return None

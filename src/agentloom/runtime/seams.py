@@ -23,8 +23,9 @@ __all__ = ["CARRIERS", "load_seams", "stand_by"]
 
 CARRIERS = frozenset(
     (
-        "aiohttp", "anthropic", "botocore", "google.genai", "grpc", "httpx", "httpx2", "mcp", "openai", "requests",
-        "urllib.request", "urllib3",
+        "agents", "aiohttp", "anthropic", "botocore", "google.genai", "grpc", "httpx", "httpx2", "langchain_core",
+        "langgraph", "llama_index.core", "mcp", "openai", "pydantic_ai", "requests", "smolagents", "urllib.request",
+        "urllib3", "workflows",
     )
 )  # fmt: skip
 """Modules that bring the seams in. A seam for a library of another name calls ``load_seams`` when it is imported."""

@@ -19,11 +19,11 @@ EFFECTS = frozenset(("pure", "read", "write", "agent"))
 @dataclass(slots=True)
 class ToolUse:
     """``effects`` by name, as the user of the run said them; ``emit`` takes a stream's name and a text that a tool
-    printed, once its outcome is there; ``used`` is told each tool once: its name and its effect."""
+    printed, once its outcome is there; ``used`` is told each tool that runs: its name, its effect, its framework."""
 
     effects: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
     emit: Callable[[str, str], None] | None = None
-    used: Callable[[str, ToolEffect], None] | None = None
+    used: Callable[[str, ToolEffect, str], None] | None = None
 
 
 def checked_tools(tools: Mapping[str, ToolEffect] | None) -> dict[str, ToolEffect]:

@@ -19,6 +19,7 @@ from typing import Any, cast
 from agentloom.errors import NotSupported
 from agentloom.runtime.places import Places, in_site
 from agentloom.runtime.registry import TYPES
+from agentloom.runtime.tool_use import AGENT, ToolEffect
 from agentloom.runtime.tools import Effect
 
 __all__ = ["Around", "Finder", "Found", "Missing", "is_stub", "swap", "tool_names"]
@@ -29,11 +30,11 @@ Around = Callable[[str, Callable[..., Any], Effect], Callable[..., Any]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A function that is a tool from now on."""
+    """A function that is a tool from now on, or (``place``: the framework) a tool that a framework runs."""
 
     name: str
     place: str
-    effect: Effect
+    effect: ToolEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,12 @@ def tool_names(body: Mapping[str, Any]) -> list[str]:
 class Finder:
     """Finds and replaces tools in the program's own modules: those of ``places`` root that nobody installed.
 
-    ``effects`` says what a tool does to the world by name; ``write`` unless it is there. The classes of the program
+    ``effects`` says what a tool does to the world by name; ``write`` unless it is there, and an ``agent`` is left as it
+    is. The classes of the program
     (dataclasses, enums, models, exceptions) are declared with the first tool, so that their values come back exactly.
     """
 
-    def __init__(self, places: Places, effects: Mapping[str, Effect], around: Around) -> None:
+    def __init__(self, places: Places, effects: Mapping[str, ToolEffect], around: Around) -> None:
         self._places = places
         self._effects = effects
         self._around = around
@@ -80,7 +82,7 @@ class Finder:
 
     def offer(self, names: Iterable[str]) -> None:
         """The program offers tools of these names to a model: make those that are new into host calls."""
-        new = [name for name in names if name not in self._seen]
+        new = [name for name in names if name not in self._seen and self._effects.get(name) != AGENT]
         if new:
             self._declare_types()
         for name in new:
@@ -93,10 +95,18 @@ class Finder:
                 if isinstance(value, type) and value.__module__ == module.__name__:
                     TYPES.declare(value)
 
+    def used(self, name: str, effect: ToolEffect, framework: str) -> None:
+        """``framework`` runs a tool of this name, and its adapter records it."""
+        self.missing = [tool for tool in self.missing if tool.name != name]
+        if effect != AGENT and not any(tool.name == name for tool in self.found):
+            self.found.append(Found(name, framework, effect))
+
     def _one(self, name: str) -> None:
         functions: list[FunctionType] = []
         reasons: list[str] = []
         for value in self._values(name):
+            if getattr(type(value), "__agentloom_tools__", False):
+                return  # the adapter of the framework records it where it is run
             function = _plain(value)
             if function is None:
                 reasons.append(f"{_kind(value)}, not a plain function")
@@ -153,7 +163,7 @@ class Finder:
                 yield module
 
     def _replace(self, name: str, function: FunctionType) -> None:
-        effect = self._effects.get(name, "write")
+        effect = cast("Effect", self._effects.get(name, "write"))
         code = function.__code__
         place = f"{self._places.name(code)}:{code.co_firstlineno}"
         self._places.hide(swap(function, lambda plain: self._around(name, plain, effect)))
