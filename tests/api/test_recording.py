@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import gc
 import inspect
 from typing import Any
@@ -10,11 +11,12 @@ from typing import Any
 import pytest
 
 import agentloom
-from agentloom import Trace, agent, record, trace_of
+from agentloom import Trace, agent, record, replaying, trace_of
 from agentloom.errors import DivergenceError, TargetError, ValueRefused
+from agentloom.runtime.scope import current
 from agentloom.store import MemoryStore, Store
 from tests.api import recorded_programs as programs
-from tests.api.recorded_programs import in_loop
+from tests.api.recorded_programs import in_loop, look
 
 
 @pytest.fixture
@@ -192,3 +194,92 @@ async def test_what_is_wrong_with_the_options_is_said_before_it_runs(store: Memo
         record(programs.plain_look(1), name=" ", store=store).close()
     assert not began
     assert not store.runs()
+
+
+# -- context variables -------------------------------------------------------------------------------------------------
+
+here: contextvars.ContextVar[str] = contextvars.ContextVar("here", default="nothing")
+there: contextvars.ContextVar[list[int]] = contextvars.ContextVar("there")
+
+
+async def sets(number: int, *, fails: bool = False) -> str:
+    before = here.get()
+    here.set(f"set {await look(number)}")
+    there.set([number])
+
+    async def in_a_task() -> None:
+        here.set("of a task")
+
+    await asyncio.gather(in_a_task())
+    if fails:
+        raise KeyError(number)
+    return before
+
+
+@in_loop
+async def test_what_the_code_sets_in_its_context_reaches_its_caller() -> None:
+    store = MemoryStore()
+    here.set("before")
+    assert await record(sets(1), store=store) == "before"
+    assert (here.get(), there.get()) == ("set 2", [1])
+    here.set("before")
+    with replaying(Trace(store.read(store.resolve("last")))):
+        assert await record(sets(1)) == "before"
+    assert here.get() == "set 2"
+    with pytest.raises(KeyError):
+        await record(sets(2, fails=True), store=store)
+    assert here.get() == "set 4"
+    with record("block", store=store):
+        await record(sets(3))
+        assert here.get() == "set 6"
+    assert here.get() == "set 6"
+    assert current() is None
+    task = asyncio.create_task(record(sets(4), store=store))
+    assert await task == "set 6"
+    assert here.get() == "set 6"  # a task keeps what it sets, recorded or not
+
+
+def test_so_does_what_a_function_sets() -> None:
+    @agentloom.instrument(store=MemoryStore())
+    def sync() -> None:
+        here.set("sync")
+
+    def main() -> str:
+        sync()
+        return here.get()
+
+    assert contextvars.copy_context().run(main) == "sync"
+
+
+# -- runs that are not kept --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_error_names_its_run_only_where_that_is_kept(kept: bool) -> None:
+    store = MemoryStore()
+
+    def keep(_: Trace) -> bool:
+        return kept
+
+    async def coroutine() -> None:
+        await record(programs.fails(1), store=store, keep=keep)
+
+    def block() -> None:
+        with record("block", store=store, keep=keep):
+            raise KeyError("gone")
+
+    @agentloom.instrument(store=store, keep=keep)
+    def function() -> None:
+        raise KeyError("gone")
+
+    def awaited() -> None:
+        asyncio.run(coroutine())
+
+    for work in (awaited, block, function):
+        with pytest.raises(KeyError) as raised:
+            work()
+        notes = [note for note in getattr(raised.value, "__notes__", []) if "recorded as run" in note]
+        assert len(notes) == kept
+        if kept:
+            assert trace_of(raised.value).status == "failed"
+    assert len(store.runs()) == 3 * kept

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -266,3 +270,98 @@ async def test_a_run_that_cancels_itself_ends_at_once(store: MemoryStore) -> Non
         await record(own(), store=store)
     with replaying(last(store)), pytest.raises(asyncio.CancelledError, match="its own"):
         await record(own())
+
+
+# -- another input -----------------------------------------------------------------------------------------------------
+
+
+async def priced(order: int, *, note: str = "") -> int:
+    return await look(order)
+
+
+@agentloom.agent
+async def pricing(order: int) -> int:
+    return await look(order)
+
+
+@agentloom.instrument
+def sync_priced(order: int) -> int:
+    return double(order)
+
+
+def report_of(error: pytest.ExceptionInfo[DivergenceError]) -> dict[str, Any]:
+    found: dict[str, Any] = error.value.report.to_json()
+    return found
+
+
+async def differing(way: str, order: int, store: Any) -> Any:
+    if way == "coroutine":
+        return await record(priced(order, note="x"), store=store)
+    if way == "agent":
+        return await pricing.arun(order, store=store)
+    return sync_priced(order)
+
+
+@pytest.mark.parametrize("way", ["coroutine", "agent", "function"])
+@in_loop
+async def test_another_input_is_said_first(
+    way: str, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AGENTLOOM_STORE", str(tmp_path))
+    await differing(way, 812, store)
+    trace = Trace.open("last") if way == "function" else last(store)
+    with replaying(trace), pytest.raises(DivergenceError) as raised:
+        await differing(way, 813, store)
+    said = report_of(raised)
+    assert (said["class"], said["reason"]) == ("changed", "input")
+    assert [(one["path"], one["recorded"], one["now"]) for one in said["differences"]["items"]] == [
+        ("input.args[0]", 812, 813)
+    ]
+    lines = str(raised.value.report).splitlines()
+    assert lines[0].startswith("DIVERGED  changed")
+    assert lines[1].startswith("The input is not the recorded one")
+    assert "not deterministic" not in str(raised.value.report)
+    assert re.search(r"input.args\[0\] +812 -> 813", str(raised.value.report))
+    with replaying(trace):
+        await differing(way, 812, store)
+
+
+@in_loop
+async def test_an_input_that_makes_no_difference_is_noted(store: MemoryStore) -> None:
+    await record(priced(1, note="a"), store=store)
+    with replaying(last(store)):
+        run = record(priced(1, note="b"))
+        await run
+    assert run.report is not None
+    assert run.report.verdict == "identical"
+    assert any("input.kwargs.note" in note and "no difference" in note for note in run.report.notes)
+
+
+@in_loop
+async def test_secrets_in_the_input_are_no_difference(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_API_KEY", uuid.uuid4().hex)
+    await record(priced(1, note=f"key {os.environ['SERVICE_API_KEY']}"), store=store)
+    assert os.environ["SERVICE_API_KEY"].encode() not in store.read(last(store).run_id)
+    with replaying(last(store)):
+        run = record(priced(1, note=f"key {os.environ['SERVICE_API_KEY']}"))
+        await run
+    assert run.report is not None
+    assert run.report.notes == ()
+
+
+@in_loop
+async def test_what_is_not_in_the_trace_is_not_said_to_be_a_leak(store: MemoryStore) -> None:
+    def block(order: int) -> None:
+        with record("block", store=store):
+            double(order)
+
+    block(812)
+    with replaying(last(store)), pytest.raises(DivergenceError) as raised:
+        block(813)
+    said = report_of(raised)
+    assert (said["class"], said["reason"]) == ("changed", "request")
+    assert "args.number" in str(raised.value.report)
+    assert "not deterministic" not in str(raised.value.report)
+    assert "what it was given is not in the trace" in str(raised.value.report)

@@ -125,7 +125,7 @@ class RecordedApp:
 
         block: list[RecordedBlock] = []
         with replaying(trace):
-            await self._again(_scope_of(cast("dict[str, Any]", request)), trace, receive, send, block)
+            await self._again(cast("dict[str, Any]", request), trace, receive, send, block)
         report = block[0].report
         if report is None:
             raise TargetError(
@@ -134,11 +134,12 @@ class RecordedApp:
         return report
 
     async def _again(
-        self, scope: Scope, trace: Trace, receive: Receive, send: Send, block: list[RecordedBlock]
+        self, request: dict[str, Any], trace: Trace, receive: Receive, send: Send, block: list[RecordedBlock]
     ) -> None:
         exchange = _Exchange(receive, send)
+        scope = _scope_of(request)
         options = self.service.options(scope)
-        run = RecordedBlock(target_of_block(trace.name), options, None)
+        run = RecordedBlock(target_of_block(trace.name, {"request": request}), options, None)
         block.append(run)
         async with run:
             try:

@@ -11,12 +11,14 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from agentloom.api.recording_handle import Handle
-from agentloom.api.recording_keep import Held, Keep, held
+from agentloom.api.recording_keep import Keep, held, settled
 from agentloom.api.recording_mode import mode, replaying, trace_to_replay
 from agentloom.api.recording_target import Target, plain, target_of_block
 from agentloom.api.trace import RunNote, Trace
 from agentloom.errors import ControlFlow, Diverged, DivergenceError, NotSupported, TargetError
+from agentloom.format.values import encode
 from agentloom.replay.cause import CodeFacts
+from agentloom.replay.fields import Comparison
 from agentloom.replay.recording import Recording as Recorded
 from agentloom.replay.refusal import Refusing
 from agentloom.replay.replayer import conclude, current_facts, session_for, watch_over
@@ -29,6 +31,7 @@ from agentloom.runtime.left_out import OFF, left_out, left_out_here
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import Recording, RunOptions, begin
+from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current, entered
 from agentloom.runtime.session import Session
 from agentloom.runtime.stock import LiveInPlace, StockCalls
@@ -54,6 +57,7 @@ class RecordedBlock(Handle):
         self._recording: Recording | None = None
         self._source: ReplaySource | None = None
         self._facts: CodeFacts | None = None
+        self._differs: Comparison | None = None
         self._entered = False
         self.output: Any = None
         self._note: object = None
@@ -165,14 +169,12 @@ class RecordedBlock(Handle):
                 session.engine.mark("note", self._note)
             self._finish(session, error)
         finally:
-            if error is not None:
-                error.add_note(RunNote.of(recording.run_id, recording.store, self._target.again()))
             self._state = ""
             session.source.close()
             tell_unrecorded(session.engine.unrecorded)
             recording.close()
-            if isinstance(recording.store, Held):
-                recording.store.settle(failed=self._failed)
+            if settled(recording.store, failed=self._failed) and error is not None:
+                error.add_note(RunNote.of(recording.run_id, recording.store, self._target.again()))
 
     def _finish(self, session: Session, error: BaseException | None) -> None:
         if session.baton is not None:
@@ -193,6 +195,7 @@ class RecordedBlock(Handle):
         self._facts = current_facts(agent, recording)
         source = self._source = ReplaySource(recording)
         session = self._session = session_for(recording, source, agent.root)
+        self._differs = source.input_differs(encode({"args": [], "kwargs": dict(self._target.kwargs)}, TYPES))
         if session.stock is None:
             raise TargetError(
                 f"run {recording.run} is none of a block or a function where it stands, as {recording.agent!r} is here",
@@ -214,7 +217,7 @@ class RecordedBlock(Handle):
             raise source.unusable
         if source.finding is None and not source.complete:
             return  # an error that no verdict explains is on its way
-        self.report = conclude(source, cast(CodeFacts, self._facts))
+        self.report = conclude(source, cast(CodeFacts, self._facts), differs=self._differs)
         if self.report.verdict == "diverged":
             raise DivergenceError(self.report) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
-from agentloom.api.recording_keep import Held, Keep, held
+from agentloom.api.recording_keep import Keep, held, settled
 from agentloom.api.recording_mode import mode, trace_to_replay
 from agentloom.api.recording_run import Outcome, replay_in_place
 from agentloom.api.recording_target import Target
@@ -70,8 +70,7 @@ def _recorded(main: Callable[..., object], target: Target, options: RunOptions, 
     try:
         record_blocking(recording, agent)
     except BaseException as error:
-        error.add_note(RunNote.of(recording.run_id, store, target.again()))
+        if settled(store):
+            error.add_note(RunNote.of(recording.run_id, store, target.again()))
         raise
-    finally:
-        if isinstance(store, Held):
-            store.settle()
+    settled(store)

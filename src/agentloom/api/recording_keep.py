@@ -18,7 +18,7 @@ from agentloom.errors import RunNotFound, StoreFailed
 from agentloom.store import Appender, Store, open_store
 from agentloom.store.in_front import InFront
 
-__all__ = ["Held", "Keep", "checked_keep", "checked_rate", "held", "sampled"]
+__all__ = ["Held", "Keep", "checked_keep", "checked_rate", "held", "sampled", "settled"]
 
 Keep = Literal["all", "failed", "flagged"] | Callable[[Trace], object]
 """``all``; ``failed``: the runs that failed or were cancelled; ``flagged``: those with a flag; or who decides."""
@@ -60,6 +60,11 @@ def held(store: Store | None, keep: Keep) -> Store:
     """``store`` (None: the default one), or what holds a run until it is known whether it is kept."""
     chosen = store if store is not None else open_store()
     return chosen if keep == "all" else Held(chosen, keep)
+
+
+def settled(store: Store, *, failed: bool = False) -> bool:
+    """The run that was written to ``store`` has ended: whether it stays. ``failed``: it did, whatever its end says."""
+    return store.settle(failed=failed) if isinstance(store, Held) else True
 
 
 class _Appender:

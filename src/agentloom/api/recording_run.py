@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar, cast
 
 from agentloom.api.recording_cancelled import await_cancellation
 from agentloom.api.recording_handle import Handle
-from agentloom.api.recording_keep import Held, Keep, held
+from agentloom.api.recording_keep import Keep, held, settled
 from agentloom.api.recording_mode import mode, trace_to_replay
 from agentloom.api.recording_target import Target, plain
-from agentloom.api.trace import RunNote, Trace
+from agentloom.api.trace import RunNote, Trace, holds_call
 from agentloom.api.tracebacks import UserFrames
 from agentloom.errors import DivergenceError
 from agentloom.replay.replayer import replay
@@ -36,20 +37,36 @@ _ANOTHER_LOOP = (
 class Outcome(Generic[R]):
     """What came out of the code itself: its own objects, whatever is kept of them."""
 
-    __slots__ = ("error", "value")
+    __slots__ = ("_after", "_before", "error", "value")
 
     def __init__(self) -> None:
         self.value: R | None = None
         self.error: BaseException | None = None
+        self._before = self._after = contextvars.Context()
 
     async def of(self, work: Awaitable[R]) -> object:
         """Await ``work`` and keep what comes of it; its value as plain data."""
+        return plain(await self.kept(work))
+
+    async def kept(self, work: Awaitable[R]) -> R:
+        """Await ``work`` and keep what comes of it."""
+        self._before = contextvars.copy_context()
         try:
             self.value = value = await work
         except BaseException as error:
             self.error = error
             raise
-        return plain(value)
+        finally:
+            self._after = contextvars.copy_context()
+        return value
+
+    def carry(self) -> None:
+        """Set in the running context what the code set in its own: it was awaited here."""
+        before = self._before
+        for variable, value in self._after.items():
+            if before.get(variable, self) is not value and not variable.name.startswith("agentloom."):
+                variable.set(value)
+        self._before = self._after = contextvars.Context()
 
     def of_call(self, work: Callable[[], R]) -> object:
         """As ``of``, for a function."""
@@ -70,7 +87,10 @@ class Outcome(Generic[R]):
 def replay_in_place(trace: Trace, target: Target, main: Callable[..., Any]) -> Report:
     """Replay ``trace`` with the code that is at hand. Raises ``DivergenceError`` where it differs, and what a replay
     raises that cannot be made at all."""
-    report = replay(trace.journal, target.agent(main))
+    given: dict[str, Any] | None = None
+    if target.missing is None and holds_call(trace):
+        given = {"args": list(target.args), "kwargs": dict(target.kwargs)}
+    report = replay(trace.journal, target.agent(main), given=given)
     if report.verdict == "diverged":
         raise DivergenceError(report)
     return report
@@ -153,7 +173,12 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
         self._part_of(scope.session.run_id)
         session = scope.session
         if session.stock is not None and session.loop is None:
-            return await session.stock.segment(scope.started(self._target.name), self._coroutine)
+            outcome = Outcome[R]()
+            work = outcome.kept(self._coroutine)
+            try:
+                return await session.stock.segment(scope.started(self._target.name), work)
+            finally:
+                outcome.carry()
         with entered(scope.started(self._target.name)):
             return await self._coroutine
 
@@ -179,14 +204,16 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
         try:
             await record_async(recording, agent)
         except BaseException as error:
+            self._state = ""
             if isinstance(error, RuntimeError) and "different" in str(error) and "loop" in str(error):
                 error.add_note(_ANOTHER_LOOP)
-            error.add_note(RunNote.of(recording.run_id, store, target.again()))
+            if settled(store):
+                error.add_note(RunNote.of(recording.run_id, store, target.again()))
             raise
         finally:
-            self._state = ""
-            if isinstance(store, Held):
-                store.settle()
+            outcome.carry()
+        self._state = ""
+        settled(store)
         return cast(R, outcome.value)
 
     async def _replayed(self) -> R:
@@ -200,5 +227,6 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
             self.report = replay_in_place(trace, self._target, main)
             await await_cancellation(trace, self.report)
         finally:
+            outcome.carry()
             self._state = ""
         return outcome.again()

@@ -313,6 +313,11 @@ def known_by(trace: Trace, agent: AgentFunction) -> Trace:
     return Trace(trace._data, agent)  # pyright: ignore[reportPrivateUsage]
 
 
+def holds_call(trace: Trace) -> bool:
+    """Whether ``trace`` says what was called with which arguments."""
+    return trace._entry().get("kind") == "function"  # pyright: ignore[reportPrivateUsage]
+
+
 class RunNote(str):
     """The note on an error that says which run it ended; it knows the run, for ``trace_of``. Copies are plain text."""
 

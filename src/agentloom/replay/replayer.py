@@ -19,6 +19,8 @@ from agentloom.format.values import Tree, decode, encode
 from agentloom.replay.cause import Cause, CodeFacts, drift, find_cause, parse_src
 from agentloom.replay.code import ModuleSource, code_changes
 from agentloom.replay.derived import derivation
+from agentloom.replay.fields import Comparison
+from agentloom.replay.given import UNKNOWN_INPUT, by_input, input_notes, unknown_input
 from agentloom.replay.leaks import ALL_LEAKS, Leak, past_the_guard
 from agentloom.replay.recording import RecordedCall, Recording, facts_of
 from agentloom.replay.refusal import Refusing, environment_finding
@@ -39,7 +41,6 @@ from agentloom.runtime.outputs_kept import NOT_KEPT
 from agentloom.runtime.places import Places
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_rules import in_effect, rules_of_record
-from agentloom.runtime.redaction_secrets import Secret
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
@@ -64,7 +65,8 @@ def replay(
     given: Mapping[str, object] | None = None,
 ) -> Report:
     """Replay a trace with ``agent`` in this process. Nothing is performed; ``refuse`` False leaves effects of plain
-    code to the caller's own guard. ``given`` (``args``, ``kwargs``) is used in the place of the recorded input.
+    code to the caller's own guard. ``given`` (``args``, ``kwargs``) is used in the place of the recorded input, and
+    compared with it.
 
     Raises ``PayloadMissing`` (an erased payload is needed; names call and payload), ``NotSupported`` and
     ``FormatError`` (the trace holds what this version cannot replay); a divergence is not raised but reported.
@@ -74,14 +76,16 @@ def replay(
     facts = current_facts(agent, recording)
     source = ReplaySource(recording)
     session = session_for(recording, source, agent.root)
-    given = decode(encode(given, TYPES) if given is not None else recording.payload("input"), TYPES)
+    now = encode(given, TYPES) if given is not None else recording.payload("input")
+    differs = None if given is None else source.input_differs(now)
+    given = decode(now, TYPES)
     notes = tuple(warm_caches(facts.modules))
     began = time.perf_counter()
     if refuse:
         refusing = Refusing(source)
         watch_over(session, refusing)
     run_agent(session, source, agent, cast("dict[str, Tree]", given))
-    return conclude(source, facts, seconds=time.perf_counter() - began, notes=notes)
+    return conclude(source, facts, seconds=time.perf_counter() - began, notes=notes, differs=differs)
 
 
 def watch_over(session: Session, refusing: Refusing) -> None:
@@ -163,11 +167,13 @@ def conclude(
     seconds: float | None = None,
     notes: tuple[str, ...] = (),
     name: str | None = None,
+    differs: Comparison | None = None,
 ) -> Report:
     """The report of a replay that has ended: verdict, cause, the calls before, what to do next.
 
     ``facts`` describe the code that ran now, taken before it ran; ``compared`` names what was compared besides calls.
     ``name`` is what commands call the run (a file, an id); default: the end of its id, which commands take for it.
+    ``differs``: how its input differs from the recorded one.
     Raises ``Diverged`` where the source neither completed nor found anything: the agent never ended.
     """
     recording, finding = source.recording, source.finding
@@ -180,13 +186,17 @@ def conclude(
         if not source.complete:
             raise Diverged("the replay stopped before the agent ended")
         verdict: Verdict = "identical except noted" if source.noted else "identical"
-        notes = (*notes, *_harmless(recording, facts))
+        notes = (*notes, *input_notes(differs), *_harmless(recording, facts))
         return Report(
             recording.run, recording.agent, verdict, source.counts,
             noted=tuple(source.noted), compared=compared, seconds=seconds, notes=notes, guard=recording.guard,
         )  # fmt: skip
     cause = _cause(source, finding, facts)
-    finding = _classified(finding, cause, recording.secrets())
+    finding = _classified(finding, cause, recording)
+    if differs is not None and finding.reason != "effect":
+        finding, cause = by_input(finding, differs), None
+    elif unknown_input(recording, finding):
+        notes = (*notes, UNKNOWN_INPUT)
     steps = _next(recording, finding, name or recording.run[-4:])
     return Report(
         recording.run, recording.agent, "diverged", source.counts, finding, cause,
@@ -315,14 +325,12 @@ def _marks(tree: Tree) -> list[int]:
     return [*numbers_in(orjson.dumps(tree))] if holds_placeholder(tree) else []
 
 
-def _classified(
-    finding: Finding, cause: Cause | None, secrets: Mapping[int, Secret] | None = None
-) -> Finding:
+def _classified(finding: Finding, cause: Cause | None, recording: Recording) -> Finding:
     """``changed`` becomes ``redacted`` where the value comes from a placeholder, ``leak`` where code and packages are
     as they were."""
     if finding.comparison is None or not finding.comparison.items or finding.reason not in _COMPARED:
         return finding
-    items = finding.comparison.items
+    items, secrets = finding.comparison.items, recording.secrets()
     how = derivation(items, secrets) if secrets else None
     beside = any(_marks(item.recorded) != _marks(item.now) for item in items)
     if how is not None or (beside and finding.cls == "changed"):
@@ -331,7 +339,8 @@ def _classified(
     if finding.cls != "changed":
         return finding
     if cause is not None and cause.kind in ("leak", "unknown") and finding.reason in ("request", "state"):
-        return replace(finding, cls="leak")
+        certain = cause.leak is not None and not cause.leak.guess
+        return finding if unknown_input(recording, finding) and not certain else replace(finding, cls="leak")
     return finding
 
 

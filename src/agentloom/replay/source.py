@@ -120,6 +120,15 @@ class ReplaySource:
         """The finding where the trace stops and the program would go on."""
         return self._end_finding(None)
 
+    # -- the input -----------------------------------------------------------------------------------------------
+
+    def input_differs(self, now: Tree) -> Comparison | None:
+        """How what the run is given now differs from what it was given when recorded; None where it does not."""
+        then = self.recording.payload("input")
+        now, same = self._beside(then, now)
+        found = None if same else compare(then, now, root="input")
+        return found if found is not None and found.items else None
+
     # -- requests ------------------------------------------------------------------------------------------------
 
     def recorded_rule(self, call_id: Callable[[], str], spec: CallSpec, rule: Profile) -> Profile:
