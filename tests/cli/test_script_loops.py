@@ -1,5 +1,5 @@
-"""Processes, servers, descriptors and signals of a script's event loop: they pass while it is recorded and are named, and
-a replay stops at the line."""
+"""Processes, servers, descriptors and signals of a script's event loop: they pass while it is recorded, are named, and a
+replay stops at the line."""
 
 from __future__ import annotations
 
@@ -152,7 +152,8 @@ def test_what_needs_the_system_passes_and_is_told(scripts: Scripts, body: str, t
     done = scripts.run(text)
     assert done.out == bare(scripts), done.all
     assert done.code == 0, done.all
-    assert "not recorded:" in done.err and told in done.err, done.err
+    assert "not recorded:" in done.err
+    assert told in done.err, done.err
     assert scripts.recording().gaps
     again = scripts.replay()
     assert again.code == 3, again.all

@@ -1,8 +1,9 @@
-"""The process in which a script or an agent runs: ``python -P -m agentloom.cli.script_child RESULT_FD JOB_FD``.
+"""The process in which a script or an agent runs: ``python -P -m agentloom.cli.script_child RESULT JOB ALIVE``.
 
-JOB_FD holds a JSON object (``script_parent`` makes it). What happened is written to RESULT_FD, one JSON object a line:
-``{"run": id}`` as soon as the run exists, ``{"done": ...}`` or ``{"error": ...}`` at the end, and on replay ``done``
-also as soon as there is a verdict, whatever becomes of the process then. Standard output belongs to the program.
+All three are descriptors. JOB holds a JSON object (``script_parent`` makes it); ALIVE ends when the parent does, and
+this process with it. What happened is written to RESULT, one JSON object a line: ``{"run": id}`` as soon as the run
+exists, ``{"done": ...}`` or ``{"error": ...}`` at the end, and on replay ``done`` also as soon as there is a verdict,
+whatever becomes of the process then. Standard output belongs to the program.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import types
 from typing import Any, NoReturn
 
 from agentloom.cli.exits import describe, exit_code
+from agentloom.cli.script_lifeline import end_with
 from agentloom.errors import LoomError
 
 __all__ = ["Results", "leave", "main"]
@@ -52,6 +54,7 @@ class Results:
 
 def main(argv: list[str]) -> int:
     """Do the job; returns the exit code of the process. A replay does not return: the process ends with it."""
+    end_with(int(argv[2]))
     results = Results(int(argv[0]))
     own = sys.modules["__main__"]
     # The program's; nothing of this package shows in it.

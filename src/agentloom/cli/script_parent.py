@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import IO, Any, cast
 
+from agentloom.cli.script_wait import wait_for
 from agentloom.errors import NotSupported
 
 __all__ = ["HASH_SEED", "Child", "Surroundings", "child_environment", "start"]
@@ -68,8 +67,9 @@ def start(
 ) -> Child:
     """Run the child to its end, in the surroundings ``around``; ``trace`` is what it replays.
 
-    Ctrl-C and SIGTERM go to a child that records, and this process waits for it in any case. A child that replays
-    performs nothing, so that nothing is lost with it: it is ended, and ``KeyboardInterrupt`` raised.
+    Signals that ask a process to end go to a child that records, and this process waits for it in any case. A child
+    that replays performs nothing, so that nothing is lost with it: it is ended, and ``KeyboardInterrupt`` raised. No
+    child outlives this process.
     """
     if os.name != "posix":
         raise NotSupported(
@@ -77,16 +77,19 @@ def start(
             hint="record an @agent function from your own code: my_agent.run(...)",
         )
     read, write = os.pipe()
+    alive, lifeline = os.pipe()
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, write)
+        stack.callback(os.close, alive)
         full = dict(job)
         given = [stack.enter_context(_holding(trace))] if trace is not None else []
         if given:
             full["trace_fd"] = given[0].fileno()
         # Not as an argument: the system allows 128 KiB for one, and JSON of a program's arguments may be longer.
         given.append(stack.enter_context(_holding(json.dumps(full).encode())))
-        fds = [write, *(file.fileno() for file in given)]
-        command = [sys.executable, "-P", "-m", "agentloom.cli.script_child", str(write), str(fds[-1])]
+        fds = [write, alive, *(file.fileno() for file in given)]
+        words = [str(write), str(fds[-1]), str(alive)]
+        command = [sys.executable, "-P", "-m", "agentloom.cli.script_child", *words]
         process = subprocess.Popen(
             [*command, *around.arguments],
             env=dict(environ),
@@ -98,8 +101,10 @@ def start(
         )
     received: list[bytes] = []
     reader = threading.Thread(target=_read_all, args=(read, received), daemon=True)
-    reader.start()
-    code = _wait(process, expendable=trace is not None)
+    try:
+        code = wait_for(process, reader, expendable=trace is not None)
+    finally:
+        os.close(lifeline)
     reader.join(_LAST_WORDS)  # a process that the program left behind may hold the pipe open for ever
     return _child(128 - code if code < 0 else code, b"".join(received))
 
@@ -117,30 +122,6 @@ def _read_all(fd: int, into: list[bytes]) -> None:
     with os.fdopen(fd, "rb", buffering=0) as pipe:
         while data := pipe.read(_CHUNK):
             into.append(data)
-
-
-def _wait(process: subprocess.Popen[bytes], *, expendable: bool) -> int:
-    stopped: list[int] = []
-
-    def forward(number: int, _frame: FrameType | None) -> None:
-        # Only signals are sent here: waiting inside of the wait below would wait for itself.
-        if process.returncode is not None:
-            return
-        if expendable and number == signal.SIGINT:
-            stopped.append(number)
-            process.kill()
-        else:
-            process.send_signal(number)
-
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        code = process.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if stopped:
-        raise KeyboardInterrupt
-    return code
 
 
 def _child(code: int, data: bytes) -> Child:

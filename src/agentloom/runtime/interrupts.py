@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator
 from types import FrameType
 from typing import Any
 
-__all__ = ["after_fork", "held_back"]
+__all__ = ["after_fork", "held_back", "inside_engine"]
 
 _LATER = 0.001
 """Seconds until a press that arrived inside of the engine is tried again."""
@@ -92,7 +92,7 @@ def after_fork() -> None:
 
 
 def _pressed(number: int, frame: FrameType | None) -> None:
-    if _inside(frame):
+    if inside_engine(frame):
         _thread.start_new_thread(_again, ())
     elif _before is not None:
         _before(number, frame)
@@ -103,7 +103,7 @@ def _again() -> None:
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
-def _inside(frame: FrameType | None) -> bool:
+def inside_engine(frame: FrameType | None) -> bool:
     """Whether the innermost code that is not the standard library's is the engine's."""
     while frame is not None:
         name = frame.f_code.co_filename
