@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
+import os
 import random
+import secrets
+import sys
+import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentloom import agent, record
+from agentloom import Trace, agent, record
+from agentloom.runtime import scope, strays
 from agentloom.runtime.collecting import COLLECTING, watch_collector
 from agentloom.runtime.scope import current
 from agentloom.store import MemoryStore
@@ -118,6 +127,113 @@ def test_a_finaliser_moves_nothing_that_the_run_reads() -> None:
     assert seen[0][3] is None
     assert with_it.output[:2] == without.output[:2]
     assert with_it.replay().verdict == "identical"
+
+
+class Looks:
+    """Counts what is asked of a context while the collector is at work."""
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+        self.count = 0
+
+    def get(self) -> Any:
+        self.count += vars(scope)["get_ident"]() in COLLECTING
+        return self.variable.get()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.variable, name)
+
+
+def everything(folder: str) -> list[object]:
+    """All that is virtual in a run, and all that a run adopts."""
+    os.environ["OF_A_FINALISER"] = "x"
+    time.sleep(0)
+    if LOCK.acquire(False):
+        LOCK.release()
+    found: list[object] = [
+        time.time(), time.clock_gettime(0), os.times(), datetime.now(), datetime.now(UTC),  # noqa: DTZ005
+        datetime.fromtimestamp(0), datetime(2026, 7, 1).astimezone(),  # noqa: DTZ006
+        random.random(), random.Random().random(),
+        random.SystemRandom().random(), os.urandom(4), secrets.token_hex(4), uuid.uuid1(), uuid.uuid4(), uuid.getnode(),
+        next(tempfile._get_candidate_names()), os.environ.pop("OF_A_FINALISER"), os.environ.get("HOME"),  # type: ignore[attr-defined]
+        len(os.environ), os.getcwd(), os.getpid(), id(folder), os.path.exists(folder), os.listdir(folder), sys.argv[:1],
+        LOCK.locked(), threading.get_ident(), gc.get_count(),
+        logging.makeLogRecord({}).created, threading.Thread(target=int).name,
+    ]  # fmt: skip
+    with open(os.path.join(folder, "of a finaliser"), "w") as file:
+        file.write("x")
+    thread = threading.Thread(target=seen.append, args=("in a thread",))
+    thread.start()
+    thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        found.append(pool.submit(time.time).result())
+    return found
+
+
+LOCK = threading.Lock()
+
+
+class Everything:
+    def __init__(self, folder: str) -> None:
+        self.itself = self
+        self.folder = folder
+
+    def __del__(self) -> None:
+        seen.append(everything(self.folder))
+
+
+@agent
+def around(folder: str) -> list[object]:
+    out: list[object] = []
+    for turn in range(3):
+        if folder and turn == 1:
+            Everything(folder)
+        gc.collect()
+        out += [
+            time.monotonic_ns(),
+            random.random(),
+            str(uuid.uuid4()),
+            os.urandom(4).hex(),
+            random.Random().random(),
+        ]
+        thread = threading.Thread(target=out.append, args=(turn,))
+        out.append(thread.name)
+        thread.start()
+        thread.join()
+    return out
+
+
+@pytest.mark.usefixtures("no_ticks")
+def test_a_finaliser_is_no_part_of_the_run_whatever_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around.run("", seed=7, store=MemoryStore())  # everything is in place and loaded
+    asked = [(module, name, Looks(getattr(module, name))) for module, name in
+             ((scope, "_scope"), (scope, "_overlay"), (strays, "_session"))]  # fmt: skip
+    for module, name, looks in asked:
+        monkeypatch.setattr(module, name, looks)
+    looks = asked[0][2]
+    for module in sys.modules.values():
+        if getattr(module, "in_context", None) is scope.in_context:
+            monkeypatch.setattr(module, "in_context", looks.get)
+    with_it = around.run(str(tmp_path), seed=7, store=MemoryStore())
+    assert [name for _, name, looks in asked if looks.count] == []
+    assert [type(one) for one in seen] == [str, list]
+    assert threading.active_count() == 1
+    assert with_it.status == "completed"
+    assert with_it.unrecorded == []
+    assert with_it.replay().verdict == "identical"
+    without = around.run("", seed=7, store=MemoryStore())
+    # The clock since the start, the seeded draws, the names of threads. What is drawn from the entropy is another.
+    assert moved(with_it) == moved(without)
+
+
+def moved(trace: Trace) -> list[object]:
+    out = trace.output
+    return [
+        [out[at] - out[0] for at in range(0, len(out), 7)], [out[at] for at in range(1, len(out), 7)],
+        [out[at].partition(" ")[0] for at in range(5, len(out), 7)],
+    ]  # fmt: skip
 
 
 @pytest.mark.usefixtures("no_ticks")

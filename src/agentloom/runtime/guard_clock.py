@@ -15,7 +15,7 @@ from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, stand_in
 from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.host import perform_sleep_sync, sleep_spec
-from agentloom.runtime.scope import here
+from agentloom.runtime.scope import in_context
 from agentloom.runtime.session import Session
 
 __all__ = ["REAL_TIME", "holds", "install", "wall"]
@@ -54,8 +54,8 @@ _CLOCKS: tuple[tuple[str, _Read], ...] = (
 
 def _seconds(real: Callable[[], float], read: _Read) -> Callable[[object], float]:
     def clock(_: object) -> float:
-        # While garbage is collected no context is asked for: CPython 3.11 does not survive that everywhere.
-        if (COLLECTING and get_ident() in COLLECTING) or here() is None:
+        # As ``acting`` asks, in place: outside of runs this is called more often than anything else here.
+        if (COLLECTING and get_ident() in COLLECTING) or in_context() is None:
             return real()
         session = acting()
         return real() if session is None else read(session) / 1e9
@@ -65,8 +65,8 @@ def _seconds(real: Callable[[], float], read: _Read) -> Callable[[object], float
 
 def _nanoseconds(real: Callable[[], int], read: _Read) -> Callable[[object], int]:
     def clock(_: object) -> int:
-        # While garbage is collected no context is asked for: CPython 3.11 does not survive that everywhere.
-        if (COLLECTING and get_ident() in COLLECTING) or here() is None:
+        # As ``acting`` asks, in place: outside of runs this is called more often than anything else here.
+        if (COLLECTING and get_ident() in COLLECTING) or in_context() is None:
             return real()
         session = acting()
         return real() if session is None else read(session)

@@ -13,13 +13,15 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import Any, cast
 
+from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_clock import wall
 from agentloom.runtime.guard_names import NAMES, called_as
 from agentloom.runtime.guard_types import changed, names_of
-from agentloom.runtime.scope import here
+from agentloom.runtime.scope import in_context
 
 __all__ = ["in_another_zone", "install"]
 
@@ -51,8 +53,8 @@ def _moment(cls: type, nanoseconds: int, zone: dt.tzinfo | None) -> Any:
 
 def now(cls: type, tz: dt.tzinfo | None = None) -> Any:
     """``datetime.now``."""
-    if here() is None and cls is _datetime:
-        return _real_now(tz)
+    if ((COLLECTING and get_ident() in COLLECTING) or in_context() is None) and cls is _datetime:
+        return _real_now(tz)  # as ``acting`` asks, in place
     session = acting()
     if session is None:
         return _bound("now", cls)(tz)
@@ -97,7 +99,7 @@ def _date_fromtimestamp(cls: type, timestamp: float, /) -> Any:
 
 
 def _astimezone(self: dt.datetime, tz: dt.tzinfo | None = None) -> dt.datetime:
-    session = acting() if here() is not None else None
+    session = acting()
     zone = None if session is None else session.guard.zone
     if zone is None or (tz is not None and self.tzinfo is not None):
         return cast("dt.datetime", _descriptors["astimezone"](self, tz))
@@ -110,7 +112,7 @@ def _astimezone(self: dt.datetime, tz: dt.tzinfo | None = None) -> dt.datetime:
 
 
 def _timestamp(self: dt.datetime) -> float:
-    session = acting() if here() is not None and self.tzinfo is None else None
+    session = acting() if self.tzinfo is None else None
     zone = None if session is None else session.guard.zone
     return cast(float, _descriptors["timestamp"](self if zone is None else self.replace(tzinfo=zone.zone)))
 

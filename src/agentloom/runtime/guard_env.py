@@ -133,9 +133,7 @@ _real: dict[str, Any] = {
 
 def _session(mapping: object) -> Session | None:
     """The run that ``mapping`` is read or written in, where it is the process's environment."""
-    if here() is None or not (mapping is os.environ or mapping is getattr(os, "environb", None)):
-        return None
-    session = acting()
+    session = acting() if mapping is os.environ or mapping is getattr(os, "environb", None) else None
     return session if session is not None and session.guard.environment is not None else None
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from agentloom.runtime.finding import done_for_own
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, replace_beneath, stand_in
-from agentloom.runtime.scope import here
 
 __all__ = ["install_loaded"]
 
@@ -97,9 +96,7 @@ def _fact(
         return  # not on this system
 
     def function(_: object, *args: Any, **kwargs: Any) -> Any:
-        if here() is None or len(args) + len(kwargs) > most:
-            return real(*args, **kwargs)
-        session = acting()
+        session = acting() if len(args) + len(kwargs) <= most else None
         environment = None if session is None else session.guard.environment
         key = None if environment is None else _key(module.__name__, name, args, kwargs)
         if session is None or environment is None or key is None:

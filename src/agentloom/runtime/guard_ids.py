@@ -94,7 +94,7 @@ def _wrap(module: ModuleType, name: str, inside: Callable[..., Any]) -> None:
     as_function = isinstance(real, FunctionType)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        session = acting() if here() is not None else None
+        session = acting()
         if session is None:
             return real(*args, **kwargs)
         return inside(session, *args, **kwargs)

@@ -75,7 +75,7 @@ def _stamps() -> None:
     stamps.__dict__.update(vars(REAL_TIME), __getattr__=functools.partial(getattr, time))
 
     def read(real: Callable[[], int]) -> int:
-        session = acting() if here() is not None else None
+        session = acting()
         return real() if session is None else session.guard.start + session.guard.glance(session)
 
     real_ns: Callable[[], int] = REAL_TIME.time_ns

@@ -11,12 +11,14 @@ import os
 import random
 import sys
 from collections.abc import Callable
+from threading import get_ident  # before the guard watches who asks for it by its name
 from types import BuiltinFunctionType
 from typing import Any, cast
 
+from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, called_as, replace_beneath, stand_in
-from agentloom.runtime.scope import Scope, here
+from agentloom.runtime.scope import Scope, here, in_context
 
 __all__ = ["draw", "install", "install_loaded"]
 
@@ -35,7 +37,7 @@ def draw(count: int) -> bytes | None:
 
 def _bytes(real: Callable[..., bytes]) -> Callable[..., bytes]:
     def urandom(_: object, size: Any, /, *flags: Any) -> bytes:
-        if here() is None:
+        if acting() is None:
             return real(size, *flags)
         made = draw(operator.index(size)) if hasattr(size, "__index__") else None
         return real(size, *flags) if made is None else made
@@ -45,7 +47,9 @@ def _bytes(real: Callable[..., bytes]) -> Callable[..., bytes]:
 
 def _function(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     def function(_: object, *args: Any, **kwargs: Any) -> Any:
-        session = acting() if here() is not None else None
+        if (COLLECTING and get_ident() in COLLECTING) or in_context() is None:
+            return real(*args, **kwargs)  # as ``acting`` asks, in place
+        session = acting()
         if session is None:
             return real(*args, **kwargs)
         generator = session.guard.generator(cast(Scope, here()).path, session.seed)
@@ -56,7 +60,7 @@ def _function(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
 
 def _seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
     """``Random.seed``: a generator without a seed takes one of the run's own."""
-    if a is None and here() is not None:
+    if a is None:
         made = draw(32)
         if made is not None:
             a = int.from_bytes(made, "big")

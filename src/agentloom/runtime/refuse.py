@@ -14,16 +14,18 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from threading import get_ident  # before the guard watches who asks for it by its name
 from types import FrameType
 from typing import Any, cast
 
+from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.effects import RUNS_ONLY, TABLE, WRAPPED, Effect, Effects, Found, Kind
 from agentloom.runtime.finding import attributed, is_probe, known_library
 from agentloom.runtime.guard_effects import of_run, of_session
 from agentloom.runtime.guard_names import called_as
 from agentloom.runtime.places import Places
-from agentloom.runtime.scope import here
-from agentloom.runtime.strays import started_by
+from agentloom.runtime.scope import in_context
+from agentloom.runtime.strays import started_in_context
 from agentloom.runtime.work import under_way
 
 __all__ = ["Effect", "Effects", "Kind", "Watch", "see", "stand"]
@@ -112,7 +114,13 @@ _judged = TABLE.get
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     # Called for every event of the process: what is none of a run, and of no watch, leaves at once.
     find = _judged(event)
-    if find is None or (here() is None and _armed is None and started_by() is None):
+    if find is None or (
+        _armed is None
+        and (
+            (COLLECTING and get_ident() in COLLECTING)
+            or (in_context() is None and started_in_context() is None)
+        )
+    ):
         return
     if event == _ID:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]

@@ -33,6 +33,7 @@ __all__ = [
     "enter_task",
     "entered",
     "here",
+    "in_context",
     "leave",
     "outside",
     "require",
@@ -48,14 +49,11 @@ _overlay: contextvars.ContextVar[dict[str, str | None] | None] = contextvars.Con
     "agentloom.overlay", default=None
 )
 
-here = _scope.get
-"""The scope that the running context holds, over or not. What ``current`` asks first, for those who must be quick."""
+in_context = _scope.get
+"""As ``here``, for those who must be quick and look at ``COLLECTING`` themselves."""
 
 enter_scope = _scope.set
 """Make a scope that of the current context, for good: of a thread's own."""
-
-set_variables = _overlay.get
-"""In host work: the environment variables that the run had set or deleted (None) when it asked for the work."""
 
 _HOST_WORK = Work("host call")
 
@@ -155,6 +153,22 @@ class Attempts:
         self._highest = max(self._highest, scope._calls)
         for name, count in scope._children.items():
             self._paths[name] = max(self._paths.get(name, 0), count)
+
+
+def here() -> Scope | None:
+    """The scope that the running context holds, over or not; None in finalisers that the garbage collector calls, for
+    whom no context is asked."""
+    if COLLECTING and get_ident() in COLLECTING:
+        return None
+    return _scope.get()
+
+
+def set_variables() -> dict[str, str | None] | None:
+    """In host work: the environment variables that the run had set or deleted (None) when it asked for it. None in
+    finalisers that the garbage collector calls."""
+    if COLLECTING and get_ident() in COLLECTING:
+        return None
+    return _overlay.get()
 
 
 def current() -> Scope | None:

@@ -11,22 +11,32 @@ import _thread
 import contextvars
 import threading
 from collections.abc import Callable
+from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.errors import NotSupported
+from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.scope import current
 
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
 
-__all__ = ["mark_threads", "refuse_stray", "started_by", "stray"]
+__all__ = ["mark_threads", "refuse_stray", "started_by", "started_in_context", "stray"]
 
 Adopt = Callable[[Callable[..., Any]], "tuple[Callable[..., Any], Callable[[], Any]] | None"]
 """Takes what a thread is to do; gives what it does as part of the run and what to call once it was started, or None."""
 
 _session: contextvars.ContextVar[Session | None] = contextvars.ContextVar("agentloom.stray", default=None)
-started_by = _session.get
-"""The run whose code started this thread, or None; without the checks of ``stray``."""
+started_in_context = _session.get
+"""As ``started_by``, for those who must be quick and look at ``COLLECTING`` themselves."""
+
+
+def started_by() -> Session | None:
+    """The run whose code started this thread, or None, also in finalisers that the garbage collector calls; without the
+    checks of ``stray``."""
+    if COLLECTING and get_ident() in COLLECTING:
+        return None
+    return _session.get()
 
 
 def stray() -> Session | None:
@@ -34,7 +44,7 @@ def stray() -> Session | None:
     A replay never is."""
     if current() is not None:
         return None
-    session = _session.get()
+    session = started_by()
     return None if session is None or session.over else session
 
 
@@ -69,7 +79,7 @@ def _marking(start: Callable[..., Any], adopt: Adopt | None) -> Callable[..., An
     def start_marked(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         adopted = None if adopt is None else adopt(function)
         scope = current()
-        session = scope.session if scope is not None else _session.get()
+        session = scope.session if scope is not None else started_by()
         work = function if adopted is None else adopted[0]
         started = start(work if session is None else _within(session, work), *args, **kwargs)
         if adopted is not None:
