@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from agentloom.cli.render import Span, duration
 from agentloom.errors import PayloadMissing, TargetError
+from agentloom.format.callids import unescape
 from agentloom.replay.answered import answer_of
-from agentloom.replay.summaries import unprinted
+from agentloom.replay.summaries import documents_words, unprinted
 from agentloom.replay.text import show
 
 if TYPE_CHECKING:
@@ -98,6 +99,9 @@ def result_text(recording: Recording, call: RecordedCall, width: int) -> str:
     answer = None
     if call.type == "model":
         answer = answer_of(tree, recording.chunks_of(call) if call.chunks else ())
+    found = documents_words(tree, width) if call.type == "retrieve" else None
+    if found is not None:
+        return found
     text = show(unprinted(tree), width) if answer is None else answer.words(width)
     return f"{text} ({call.chunks} chunks)" if call.chunks else text
 
@@ -111,7 +115,7 @@ def call_lines(recording: Recording, calls: Sequence[RecordedCall], width: int) 
     kind = max(len(call.type) for call in calls)
     name = min(24, max(len(call.name) for call in calls))
     costs = [tokens(call.usage) or (duration(call.dur) if call.dur is not None else "") for call in calls]
-    places = [_place(call.src, several=len(files) > 1) for call in calls]
+    places = [f"{_place(call.src, several=len(files) > 1)}{_asker(call.id)}" for call in calls]
     room = max(24, width - number - kind - name - max(map(len, costs)) - max(map(len, places)) - 14)
     texts: list[tuple[str, str]] = []
     for call in calls:
@@ -132,6 +136,16 @@ def call_lines(recording: Recording, calls: Sequence[RecordedCall], width: int) 
             ]
         )
     return lines
+
+
+_NAMELESS = frozenset(("task", "thread", "parallel", "run_sync", "retry"))
+
+
+def _asker(call: str) -> str:
+    """`` in NODE``: the innermost part of the run with a name that a call was made in (a node, an agent, a step)."""
+    below = [part.partition("[")[0] for part in call.rpartition("#")[0].split("/")[2:]]
+    named = [part for part in below if part not in _NAMELESS]
+    return f" in {unescape(named[-1])}" if named else ""
 
 
 def _place(src: str, *, several: bool) -> str:

@@ -12,9 +12,22 @@ from agentloom.replay.report import CallRef
 from agentloom.replay.text import clip, one_line, show
 from agentloom.runtime.calls import Call
 
-__all__ = ["error_words", "outcome_words", "recorded_ref", "ref_now", "request_words", "unprinted"]
+__all__ = [
+    "documents_words",
+    "error_words",
+    "outcome_words",
+    "recorded_ref",
+    "ref_now",
+    "request_words",
+    "unprinted",
+]
 
-_WITH_MORE = ("agentloom.cli.script_tools:Printed", "agentloom.cli.script_objects:Changes")
+_WITH_MORE = (
+    "agentloom.adapters.framework_tools:Performed",
+    "agentloom.cli.script_objects:Changes",
+    "agentloom.cli.script_tools:Printed",
+)
+_SCORED = "agentloom.adapters.langchain_retrievers:Retrieved"
 
 _QUIET = frozenset(("now", "random", "uuid", "env", "sleep"))
 
@@ -53,6 +66,8 @@ def outcome_words(kind: str, status: str | None, tree: Tree, width: int = 32) ->
         return show(tree, width)
     if kind == "model" and isinstance(tree, dict):
         return _answer_words(tree, width)
+    if kind == "retrieve" and (words := documents_words(tree, width)) is not None:
+        return words
     if isinstance(tree, str):
         return clip(one_line(tree[: width + 1]), width)
     if isinstance(tree, list) and len(show(tree, 1000)) > width:
@@ -69,6 +84,35 @@ def error_words(tree: Tree, width: int = 80) -> str:
         ] or lines  # an error may explain itself below
         return clip(one_line(plain[-1].strip()), width) if plain else f"exit code {tree['exit']}"
     return "" if tree is None else show(tree, width)
+
+
+def documents_words(tree: Tree, width: int) -> str | None:
+    """What a retriever found, by the ids and scores of its documents; None for another form."""
+    scores: list[Tree] = []
+    if isinstance(tree, dict) and isinstance(made := tree.get("$obj"), dict) and made.get("type") == _SCORED:
+        data = made.get("data")
+        found = data if isinstance(data, dict) else {}
+        tree, told = found.get("documents"), found.get("scores")
+        scores = told if isinstance(told, list) else []
+    if not isinstance(tree, list) or not tree:
+        return None
+    words: list[str] = []
+    for number, document in enumerate(tree):
+        fields = _fields_of(document)
+        score = scores[number] if number < len(scores) else fields.get("score")
+        named = fields.get("id") or fields.get("id_")
+        if named is None:
+            return None
+        words.append(f"{named} {score:.3g}" if isinstance(score, int | float) else str(named))
+    return clip(f"{len(words)}: {', '.join(words)}", width)
+
+
+def _fields_of(tree: Tree) -> dict[str, Tree]:
+    """The fields of a mapping, or of a user's object."""
+    made = tree.get("$obj") if isinstance(tree, dict) else None
+    data = made.get("data") if isinstance(made, dict) else tree
+    fields = data.get("fields", data) if isinstance(data, dict) else None
+    return fields if isinstance(fields, dict) else {}
 
 
 def unprinted(tree: Tree) -> Tree:
