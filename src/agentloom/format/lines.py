@@ -57,7 +57,8 @@ def read_entry(line: bytes) -> dict[str, Any]:
         raise Broken("line.long", f"a line of {len(line)} bytes; the limit is {LINE_BYTES}")
     try:
         entry: dict[str, Any] = orjson.loads(line)
-        if line.count(b"[") + line.count(b"{") > LINE_DEPTH or orjson.dumps(entry) != line:
+        deep = len(line) >= 2 * LINE_DEPTH and line.count(b"[") + line.count(b"{") > LINE_DEPTH
+        if deep or orjson.dumps(entry) != line:
             load(line)
     except FormatError as error:
         raise Broken(error.code, bare(error)) from error

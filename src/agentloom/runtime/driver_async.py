@@ -7,7 +7,7 @@ import contextvars
 import types
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from agentloom.errors import ControlFlow
 from agentloom.runtime.calls import Arrival
@@ -124,24 +124,25 @@ class AsyncDriver:
         session = self.session
         source = session.source
         engine = session.engine
+        loop = self.loop
         engine.take()
         session.driver = self
         while True:
-            quiescent = self.loop.pump()
+            quiescent = loop.pump()
             baton = session.baton
             if baton is not None and baton.lend():
                 continue
             engine.stop()
             if done():
                 return True
-            if self.loop.stopping:
+            if loop.stopping:
                 raise RuntimeError("Event loop stopped before Future completed.")  # as on the stock loop
             if self._cancel_requested:
                 self._cancel_requested = False
                 arrival: Arrival | None = Arrival("cancel", vt=engine.vt)
             else:
                 try:
-                    arrival = source.poll(self._next_timer())
+                    arrival = source.poll(loop.next_timer() if baton is None else self._next_timer())
                 except ControlFlow as failure:
                     engine.fail(failure)
             if arrival is None:
@@ -194,7 +195,7 @@ class AsyncDriver:
         # The future will hold the delivery, which holds the call: no cycle for the collector.
         call.sink = None
         if delivery.error is None:
-            waiting.set_result(delivery)
+            waiting.set_result(delivery)  # pyright: ignore[reportUnknownMemberType]
         elif isinstance(delivery.error, StopIteration):
             # A future refuses StopIteration; asyncio itself turns it into RuntimeError at the same place.
             waiting.set_exception(RuntimeError("a host call raised StopIteration"))

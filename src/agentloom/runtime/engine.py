@@ -39,6 +39,8 @@ __all__ = ["Delivery", "Engine", "State", "Unrecorded"]
 
 
 _OF_CALLS = frozenset(("outcome", "chunk"))
+_OURS = 3
+"""Frames above a look for a place that are agentloom's own: ``Engine.place``, who asks it, and who asked that."""
 
 
 @dataclass(slots=True)
@@ -501,7 +503,7 @@ class Engine:
 
     def place(self, scope: Scope) -> str:
         """Where the agent's code is that runs now; that of ``scope`` where none of it is on the stack."""
-        src = self.places.caller()
+        src = self.places.caller(_OURS)
         return scope.src if src == "?" else src
 
     def _capture(

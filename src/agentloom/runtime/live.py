@@ -171,12 +171,17 @@ class LiveSource:
 
     def _finished(self, call: Call, opened: _Open, value: object, error: BaseException | None) -> bool:
         """The work of a call is over. An error is recorded as its outcome, and raised again in the agent."""
-        if error is None:
-            self._arrive(Arrival("outcome", call, value=value), opened)
-        elif self._is_over(call, opened):
+        if error is not None and self._is_over(call, opened):
             return False
-        else:
-            self._arrive(Arrival("outcome", call, "error", error=error), opened)
+        if not call.ended:
+            now = self._clock() - self._origin
+            status: Status = "ok" if error is None else "error"
+            arrival = Arrival(
+                "outcome", call, status, value=value, error=error, vt=now, dur=now - opened.began
+            )
+            self._arrived.append(arrival)
+            if not self._beginning:
+                self._tell()
         return True
 
     def want(self, call: Call) -> None:

@@ -97,10 +97,11 @@ class Places:
         self._codes.append(code)
         self._names[_identity(code)] = None
 
-    def caller(self) -> str:
+    def caller(self, above: int = 1) -> str:
         """``file:line function`` of the innermost frame of the agent's own code, or ``?`` when there is none
-        between here and the start of the run (or of the task: a tool that is a task's whole work)."""
-        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # inspect is slow
+        between here and the start of the run (or of the task: a tool that is a task's whole work). ``above``: so many
+        frames above this one it is looked for; what is nearer is known to be agentloom's."""
+        frame: FrameType | None = sys._getframe(above)  # pyright: ignore[reportPrivateUsage]  # inspect is slow
         known, own, identity = self._names, _own, _identity
         while frame is not None:
             names = frame.f_globals
