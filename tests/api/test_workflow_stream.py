@@ -123,6 +123,7 @@ def _entries(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.usefixtures("no_ticks")
 def test_a_watched_run_leaves_the_same_record() -> None:
     @agentloom.tool(effect="read")
     async def ask(text: str) -> list[str]:

@@ -92,6 +92,7 @@ def clocks() -> list[object]:
     ]
 
 
+@pytest.mark.usefixtures("no_ticks")
 def test_in_a_run_clocks_show_its_own_time() -> None:
     trace = clocks.run(store=MemoryStore())
     assert typing.cast("list[int]", trace.output)[2] in range(990, 1010)  # a microsecond each

@@ -65,6 +65,7 @@ def dates() -> list[Any]:
     ]
 
 
+@pytest.mark.usefixtures("no_ticks")
 def test_in_a_run_dates_agree_with_its_clock_to_the_microsecond() -> None:
     trace = dates.run(store=MemoryStore())
     output: Any = trace.output

@@ -64,6 +64,7 @@ def imports(name: str) -> list[Any]:
     return [round((after - before) * 1e6), random.random(), module.from_time is time.time]
 
 
+@pytest.mark.usefixtures("no_ticks")
 def test_an_import_in_a_run_moves_nothing_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "import random, time, uuid, os\nfrom time import time as from_time\n"
     text += "seen = [time.time(), random.random(), uuid.uuid4(), os.environ['PATH'], time.time()]\n"

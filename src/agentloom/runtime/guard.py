@@ -11,10 +11,11 @@ import hashlib
 import random
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from agentloom.errors import ValueRefused
+from agentloom.errors import Stopped, ValueRefused
 from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.scope import in_context
 
@@ -171,14 +172,16 @@ class Guard:
         return shown
 
     def look(self, session: Session) -> None:
-        """The run's loop is asked for the time: as ``elapsed``, but it takes none."""
+        """The run's loop is asked for the time: as ``elapsed``, but it takes none, and raises nothing: asyncio would be
+        left in the middle of something. The run stops where it comes to rest."""
         engine, loop = session.engine, session.loop
         if loop is None or (engine.writing and not engine.over) or acting() is not session:
             return
         engine.reads += 1
         passed = session.source.tick(loop.vt, engine.reads)
         if passed is not None:
-            self._tick(session, passed, loop.vt)
+            with suppress(Stopped):
+                self._tick(session, passed, loop.vt)
 
     def _tick(self, session: Session, passed: int, shown: int) -> int:
         """Bring the run's clock from ``shown`` to ``passed``; what it shows then. After the end, and after a failure,
