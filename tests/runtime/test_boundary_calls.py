@@ -70,9 +70,9 @@ def test_a_call_of_a_strand_goes_to_the_baton(bench: Bench) -> None:
 class Counting(Places):
     asked = 0
 
-    def caller(self) -> str:
+    def caller(self, above: int = 1) -> str:
         self.asked += 1
-        return super().caller()
+        return super().caller(above + 1)
 
 
 def test_the_place_of_a_blocking_call_is_not_looked_for_by_a_replay(bench: Bench) -> None:

@@ -172,7 +172,7 @@ class Order:
 
 
 class Nowhere(Places):
-    def caller(self) -> str:
+    def caller(self, above: int = 1) -> str:
         return "?"
 
 

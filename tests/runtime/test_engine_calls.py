@@ -138,9 +138,9 @@ def test_the_key_of_a_growing_history_is_that_of_the_definition(
 class Counting(Places):
     asked = 0
 
-    def caller(self) -> str:
+    def caller(self, above: int = 1) -> str:
         self.asked += 1
-        return super().caller()
+        return super().caller(above + 1)
 
 
 def made_by(bench: Bench, *, waits: bool | None = None) -> Call:
