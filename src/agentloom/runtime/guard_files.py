@@ -65,11 +65,12 @@ def at_place(function: Callable[..., T], path: PathArg, *args: Any, **kwargs: An
 
 def _located(path: PathArg) -> PathArg:
     """Where ``path`` is to be found: a replay in another folder than the recording's finds below its own what the run
-    names by the recorded one."""
+    names by the recorded one. Not so what lies with the program, which is where it is now, and source lines."""
     scope = current()
     environment = None if scope is None else scope.session.guard.environment
     if (
-        not isinstance(environment, Recorded)
+        scope is None
+        or not isinstance(environment, Recorded)
         or environment.moved is None
         or isinstance(path, int)
         or path is None
@@ -78,6 +79,11 @@ def _located(path: PathArg) -> PathArg:
     then, now = environment.moved
     text = os.fsdecode(path)
     if text != then and not text.startswith(os.path.join(then, "")):
+        return path
+    root = scope.session.engine.places.root
+    if text == root or text.startswith(os.path.join(root, "")):
+        return path
+    if is_upkeep(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
         return path
     found = now + text[len(then) :]
     return os.fsencode(found) if isinstance(path, bytes) else found
