@@ -249,3 +249,94 @@ def test_a_key_in_the_source_is_not_told_as_a_change(scripts: Scripts) -> None:
     scripts.write(text.replace("are kind", "are rude"))
     edited = scripts.replay()
     assert "code changed: SYSTEM; it makes no difference to this run" in edited.all
+
+
+WHERE = """
+import os, sys, traceback
+print(sys.argv, os.path.basename(__file__), os.path.basename(os.getcwd()))
+def inner():
+    raise ValueError("no")
+try:
+    inner()
+except ValueError:
+    traceback.print_exc()
+inner()
+"""
+
+
+@pytest.mark.parametrize("name", ["agent.py", "./agent.py", "{folder}/agent.py"])
+def test_the_script_has_the_name_that_python_shows_it(scripts: Scripts, name: str) -> None:
+    shown = name.format(folder=scripts.folder)
+    scripts.write(WHERE)
+    bare = subprocess.run(
+        [sys.executable, shown, "a"], cwd=scripts.folder, capture_output=True, text=True, check=False
+    )
+    done = scripts.call("run", shown, "--", "a")
+    assert done.out == bare.stdout
+    assert done.err.startswith(bare.stderr.replace("/./", "/"))
+    assert scripts.replay().code == 0
+
+
+def test_a_replay_in_another_folder_is_the_same_where_the_folder_was_asked_for(scripts: Scripts) -> None:
+    scripts.run(WHERE, "a")
+    other = scripts.folder / "other"
+    other.mkdir()
+    again = scripts.replay("--target", str(scripts.folder / "agent.py"), cwd=other)
+    assert again.code == 0, again.all
+    assert "raise ValueError" in again.err
+    checked = scripts.call("check", "agent.py")
+    assert "nothing found" in checked.out, checked.all
+
+
+def test_one_variable_flips_what_is_done(scripts: Scripts) -> None:
+    text = "import sys\nprint(sys.argv, len(sys.stdin.read()))\nsys.exit(4)\n"
+    path = scripts.write(text)
+    off = scripts.call("run", "agent.py", "--", "a", env={"AGENTLOOM": "off"}, given="typed")
+    assert off.out == "['agent.py', 'a'] 5\n"
+    assert off.code == 4
+    assert off.err == "-- not recorded: AGENTLOOM=off\n"
+    assert not scripts.store.exists()
+    nothing = scripts.call("run", "agent.py", env={"AGENTLOOM": "replay"})
+    assert nothing.code == 1
+    assert "there is no run of agent.py" in nothing.err
+
+    done = scripts.call("run", "agent.py", "--", "a", env={"AGENTLOOM": "record"}, given="typed")
+    assert done.code == 4
+    assert "-- recorded" in done.err
+    again = scripts.call("run", "agent.py", "--", "a", env={"AGENTLOOM": "replay"})
+    assert again.code == 0, again.all
+    assert "-- IDENTICAL" in again.out
+    kept = scripts.folder / "kept.loom"
+    assert scripts.call("export", "last", "-o", str(kept)).code == 0
+    named = scripts.call(
+        "run", "agent.py", "--", "a", env={"AGENTLOOM": "replay", "AGENTLOOM_TRACE": str(kept)}
+    )
+    assert named.code == 0, named.all
+    other = scripts.call("run", "agent.py", "--", "b", env={"AGENTLOOM": "replay"})
+    assert other.code == 1
+    assert 'was recorded with other arguments: "a"' in other.err
+    path.rename(scripts.folder / "more.py")
+    wrong = scripts.call("run", "more.py", env={"AGENTLOOM": "replay", "AGENTLOOM_TRACE": str(kept)})
+    assert "holds no trace of more.py; it has traces of: agent.py" in wrong.err
+
+
+def test_another_word_runs_nothing(scripts: Scripts) -> None:
+    scripts.write("open('ran.txt', 'w')")
+    done = scripts.call("run", "agent.py", env={"AGENTLOOM": "reply"})
+    assert done.code == 2
+    assert "AGENTLOOM='reply' is no mode: it is one of record, replay, off" in done.err
+    assert not (scripts.folder / "ran.txt").exists()
+
+
+def test_the_variable_goes_for_agents_too(scripts: Scripts) -> None:
+    text = "from agentloom import agent\n\n\n@agent\ndef bot(word: str, n: int = 1) -> str:\n    return word * n\n"
+    scripts.write(text)
+    command = ("run", "agent.py:bot", "--", "ab", "n=2")
+    off = scripts.call(*command, env={"AGENTLOOM": "off"})
+    assert (off.code, off.out) == (0, "abab\n"), off.all
+    assert not scripts.store.exists()
+    assert scripts.call(*command).code == 0
+    again = scripts.call(*command, env={"AGENTLOOM": "replay"})
+    assert again.code == 0, again.all
+    other = scripts.call("run", "agent.py:bot", "--", "ab", "n=3", env={"AGENTLOOM": "replay"})
+    assert 'was recorded with other arguments: "ab" n=2' in other.err, other.all

@@ -26,7 +26,7 @@ from agentloom.runtime.homes import from_home
 if TYPE_CHECKING:
     from agentloom.cli.render import Screen
 
-__all__ = ["Place", "beginning", "command", "entry_of", "place_of", "replay_job"]
+__all__ = ["Place", "beginning", "command", "entry_of", "place_of", "replay_found", "replay_job"]
 
 
 @click.command(short_help="Run a recorded run again, offline; nothing is ever performed.")
@@ -50,7 +50,18 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
     It happens in a process of its own, without a network, and needs no key. Exit code 0: identical; 3: it diverged,
     and the report says where and why.
     """
-    found = find(settings, run)
+    return replay_found(settings, find(settings, run), at=at, strict_noted=strict_noted, target=target)
+
+
+def replay_found(
+    settings: Settings,
+    found: Found,
+    *,
+    at: str | None = None,
+    strict_noted: bool = False,
+    target: str | None = None,
+) -> int:
+    """Replay a trace, show the report, and return the exit code; see ``command`` for the options."""
     recording = beginning(found)
     entry = entry_of(recording)
     _refuse_unknown_call(recording, entry, target)

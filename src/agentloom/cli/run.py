@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentloom.cli.options import Settings, common
+from agentloom.cli.run_mode import chosen_mode, left_alone, replay_instead
 from agentloom.cli.runs import short
 from agentloom.cli.script_parent import Child, child_environment, start
 from agentloom.cli.targets import parse_target
@@ -88,11 +89,17 @@ def command(
     agentloom run package.module:support
 
     ARGS after -- go to the script as they are; to an agent each as JSON (plain text where it is not JSON), or as
-    NAME=VALUE. The exit code is the script's own.
+    NAME=VALUE. The exit code is the script's own. AGENTLOOM=replay replays the newest run of it, or AGENTLOOM_TRACE;
+    AGENTLOOM=off runs it unrecorded.
     """
+    mode = chosen_mode(os.environ)
     chosen = parse_target(target)
+    if mode == "replay":
+        return replay_instead(settings, chosen, args, tags)
+    if mode == "off" and chosen.name is None:
+        return left_alone(settings, target, args)
     job = {
-        **record_job(chosen, args, settings.store),
+        **record_job(chosen, args, settings.store, shown=target),
         "tools": tools,
         "seed": seed,
         "tags": tags,
@@ -100,16 +107,23 @@ def command(
         "guard": guard,
         "json": settings.json,
     }
+    if mode == "off":
+        job["store"] = ":memory:"
+        settings.screen().note("-- kept in memory alone: AGENTLOOM=off")
     began = time.monotonic()
     child = start(job, child_environment(None, os.environ))
     return _report(settings, settings.screen(), target, child, time.monotonic() - began)
 
 
-def record_job(target: Target, args: Sequence[str], store: str | None) -> dict[str, Any]:
-    """What the child process is told that records ``target``, as the command does without options."""
+def record_job(
+    target: Target, args: Sequence[str], store: str | None, *, shown: str | None = None
+) -> dict[str, Any]:
+    """What the child process is told that records ``target``, as the command does without options. ``shown``: what a
+    script sees as its name."""
     return {
         "mode": "record",
         "path": target.path,
+        "shown": shown or target.path,
         "module": target.module,
         "object": target.name,
         "args": list(args),

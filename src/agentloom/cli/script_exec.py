@@ -57,13 +57,14 @@ def load(path: str) -> types.CodeType:
         ) from error
 
 
-def run_main(code: types.CodeType, path: str, argv: list[str]) -> Ended:
-    """Run ``code`` as ``__main__``. Returns whatever happens; only ``ControlFlow`` (a verdict) is raised."""
+def run_main(code: types.CodeType, path: str, argv: list[str], called: str | None = None) -> Ended:
+    """Run ``code`` as ``__main__``. Returns whatever happens; only ``ControlFlow`` (a verdict) is raised. ``called`` is
+    what the script sees as its name, ``path`` if it is not given."""
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=path, __builtins__=builtins, __cached__=None, __spec__=None)
     sys.modules["__main__"] = main
-    sys.argv = [path, *argv]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    sys.argv = [called or path, *argv]
+    sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     try:
         exec(code, main.__dict__)  # noqa: S102 - running the user's program is what this is for
         ended = Ended(0)

@@ -107,8 +107,11 @@ def _not_called() -> None:
     raise RuntimeError("a script is run as __main__, not as a function")
 
 
-def script_code(path: str, streams: Mapping[str, StreamFacts], environ: Mapping[str, str]) -> dict[str, Tree]:
-    """The code identity of a script: with its own modules as far as its imports name them, read without importing."""
+def script_code(
+    path: str, streams: Mapping[str, StreamFacts], environ: Mapping[str, str], called: str | None = None
+) -> dict[str, Tree]:
+    """The code identity of a script: with its own modules as far as its imports name them, read without importing.
+    ``called``: what the script sees as its name."""
     from agentloom.runtime.homes import below_home
     from agentloom.runtime.identity import code_identity, source_of
 
@@ -123,6 +126,7 @@ def script_code(path: str, streams: Mapping[str, StreamFacts], environ: Mapping[
         "file": os.path.basename(path),
         "kind": "script",
         "path": below_home(path),
+        "called": below_home(called or path),
         "streams": cast("Tree", dict(streams)),
         "environment": settings(environ),
     }

@@ -38,7 +38,7 @@ def record(job: dict[str, Any], results: Results) -> int:
         return record_agent(job, results)
     path: str = job["path"]
     code = load(path)
-    program = Program(path, code, list(job["args"]), stream_facts(), job.get("tools") or {})
+    program = Program(path, code, list(job["args"]), stream_facts(), job.get("tools") or {}, job.get("shown"))
     outer = asyncio.new_event_loop()
     guard = job.get("guard") or _OF_SCRIPTS
     options = RunOptions(
@@ -51,7 +51,7 @@ def record(job: dict[str, Any], results: Results) -> int:
         store=open_store(job.get("store")),
         options=options,
         outer=outer,
-        code=script_code(path, program.streams, os.environ),
+        code=script_code(path, program.streams, os.environ, program.called),
     )
     results.send(run=recording.run_id)
     try:

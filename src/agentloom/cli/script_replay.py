@@ -13,6 +13,7 @@ from agentloom.format.values import decode
 from agentloom.replay.recording import Recording, facts_of
 from agentloom.replay.replayer import as_kept, session_for, watch_over
 from agentloom.replay.source import ReplaySource
+from agentloom.runtime.homes import from_home
 from agentloom.runtime.identity import environment
 from agentloom.runtime.registry import TYPES
 
@@ -113,7 +114,9 @@ def _program(path: str, recording: Recording) -> Program:
     given = cast("dict[str, Any]", decode(recording.payload("input"), TYPES))
     effects = {call.name: call.effect for call in recording.calls if call.type == "tool" and call.effect}
     streams = cast("dict[str, Any]", entry["streams"])
-    return Program(path, load(path), list(given["args"]), streams, cast(Any, effects))
+    called = entry.get("called")
+    called = from_home(called) if isinstance(called, str) else None
+    return Program(path, load(path), list(given["args"]), streams, cast(Any, effects), called)
 
 
 def _compared(recording: Recording) -> tuple[str, ...]:

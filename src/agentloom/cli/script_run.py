@@ -36,13 +36,15 @@ _SAME_PRESS = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A script: its absolute path, compiled code, arguments, what it may see of its streams, and tools' effects."""
+    """A script: its absolute path, compiled code, arguments, what it may see of its streams, tools' effects, and what
+    it was called on the command line (``sys.argv[0]``)."""
 
     path: str
     code: types.CodeType
     argv: list[str]
     streams: dict[str, StreamFacts]
     effects: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
+    called: str | None = None
 
 
 class ScriptRun:
@@ -103,7 +105,7 @@ class ScriptRun:
                 self._watch.arm()
             else:
                 stack.enter_context(self._watch.armed())
-            return run_main(self.program.code, self.program.path, self.program.argv)
+            return run_main(self.program.code, self.program.path, self.program.argv, self.program.called)
 
     @contextlib.contextmanager
     def _exits(self) -> Generator[None]:
