@@ -110,7 +110,8 @@ class Engine:
         self._torn = False  # in the middle of moving counters and chain
         self._captures = Captures(types)
         self._keys = Keys(nonce)
-        self._thread: int | None = None
+        self.thread: int | None = None
+        """The thread in which the run goes on."""
         self._ended = False
 
     # -- what the agent asks for ---------------------------------------------------------------------------------
@@ -427,25 +428,20 @@ class Engine:
                 "a host call was made after the run had ended",
                 hint="await what the agent starts before it returns",
             )
-        if self._thread is not None and self._thread != get_ident():
+        if self.thread is not None and self.thread != get_ident():
             raise NotSupported(
                 "a host call was made in a thread that carries the run's context but has no place in its order",
                 hint="start it with agentloom.sync.parallel(...), or in async code with asyncio.to_thread or gather",
             )
 
-    @property
-    def thread(self) -> int | None:
-        """The thread in which the run goes on."""
-        return self._thread
-
     def take(self) -> None:
         """From now on the run goes on in the calling thread, and in no other."""
-        self._thread = get_ident()
+        self.thread = get_ident()
 
     def give_back(self, thread: int | None = None) -> None:
         """From now on the run goes on in ``thread`` again, or in none: then whoever makes a host call sees to it that
         nobody else does."""
-        self._thread = thread
+        self.thread = thread
 
     def fail(self, failure: BaseException) -> NoReturn:
         """Keep the first failure and stop the agent's code."""
@@ -494,7 +490,7 @@ class Engine:
     @property
     def writing(self) -> bool:
         """Whether an entry is being written: what a store does meanwhile is not the agent's doing."""
-        return self._torn
+        return self._torn and self.failure is None
 
     @property
     def diverged(self) -> bool:

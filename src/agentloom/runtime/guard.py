@@ -158,8 +158,6 @@ class Guard:
         it to where that stands in the recording, and a reading that finds it behind the real one writes a delivery of
         its own, a tick. Raises what a delivery raises that cannot be written."""
         engine = session.engine
-        if engine.writing and not engine.over:
-            return self.glance(session)  # a store looks what time it is: on replay there is none
         shown = self._shown + _READING
         vt = engine.vt
         if vt > shown:  # noqa: PLR1730 - quicker than max()
@@ -175,7 +173,7 @@ class Guard:
         """The run's loop is asked for the time: as ``elapsed``, but it takes none, and raises nothing: asyncio would be
         left in the middle of something. The run stops where it comes to rest."""
         engine, loop = session.engine, session.loop
-        if loop is None or (engine.writing and not engine.over) or acting() is not session:
+        if loop is None or acting() is not session:
             return
         engine.reads += 1
         passed = session.source.tick(loop.vt, engine.reads)
@@ -230,9 +228,9 @@ OFF = Guard()
 
 def acting(scope: Scope | None = None) -> Session | None:
     """The session whose guard makes values virtual for the running code, or None: outside a run, under ``off``, after
-    the run, while modules are being loaded, in finalisers that the garbage collector calls, and in a thread that
-    carries the run's context but has no place in its order: what these took of the run's values would move those that
-    the run itself sees."""
+    the run, while modules are being loaded, in finalisers that the garbage collector calls, in a store that writes an
+    entry, and in a thread that carries the run's context but has no place in its order: what these took of the run's
+    values would move those that the run itself sees."""
     if COLLECTING and get_ident() in COLLECTING:
         return None
     found = in_context() if scope is None else scope
@@ -242,5 +240,8 @@ def acting(scope: Scope | None = None) -> Session | None:
     guard = session.guard
     if guard.policy == "off" or guard.suspended or session.over:
         return None
-    thread = session.engine.thread
+    engine = session.engine
+    if engine.writing:
+        return None
+    thread = engine.thread
     return session if thread is None or thread == get_ident() else None

@@ -55,9 +55,9 @@ _CLOCKS: tuple[tuple[str, _Read], ...] = (
 def _seconds(real: Callable[[], float], read: _Read) -> Callable[[object], float]:
     def clock(_: object) -> float:
         # As ``acting`` asks, in place: outside of runs this is called more often than anything else here.
-        if (COLLECTING and get_ident() in COLLECTING) or in_context() is None:
+        if (COLLECTING and get_ident() in COLLECTING) or (scope := in_context()) is None:
             return real()
-        session = acting()
+        session = acting(scope)
         return real() if session is None else read(session) / 1e9
 
     return clock
@@ -66,9 +66,9 @@ def _seconds(real: Callable[[], float], read: _Read) -> Callable[[object], float
 def _nanoseconds(real: Callable[[], int], read: _Read) -> Callable[[object], int]:
     def clock(_: object) -> int:
         # As ``acting`` asks, in place: outside of runs this is called more often than anything else here.
-        if (COLLECTING and get_ident() in COLLECTING) or in_context() is None:
+        if (COLLECTING and get_ident() in COLLECTING) or (scope := in_context()) is None:
             return real()
-        session = acting()
+        session = acting(scope)
         return real() if session is None else read(session)
 
     return clock
