@@ -39,6 +39,7 @@ PROBES: dict[str, str] = {
     "time.clock_gettime": "return time.clock_gettime(0), time.clock_gettime_ns(time.CLOCK_MONOTONIC)",
     "time.pthread_getcpuclockid": "return time.clock_gettime(OWN_CLOCK)",
     "os.times": "return list(os.times())",
+    "posix.times": "return list(posix.times())",
     "time.localtime, gmtime": "return list(time.localtime()), list(time.gmtime()), time.localtime().tm_zone",
     "time.ctime, asctime, strftime": "return time.ctime(), time.asctime(), time.strftime('%c %Z')",
     "time.mktime": "return time.mktime((2026, 7, 1, 12, 0, 0, 0, 0, -1))",
@@ -47,6 +48,7 @@ PROBES: dict[str, str] = {
     "time.tzname, time.timezone": "return list(time.tzname), time.timezone, time.altzone, time.daylight",
     "time.tzset": "time.tzset(); return 1",
     "datetime.now, utcnow, today": "t = datetime; return str((t.now(), t.now(UTC), t.utcnow(), t.today()))",
+    "_datetime": "return str(_datetime.datetime.now()), str(_datetime.date.today())",
     "now = datetime.now": "return str(early_now())",
     "date.today": "return str(date.today()), str(early_today()), str(datetime.fromtimestamp(0))",
     "datetime.astimezone, timestamp": "return str(datetime(2026, 7, 1).astimezone()), datetime(2026, 7, 1).timestamp()",
@@ -62,9 +64,11 @@ PROBES: dict[str, str] = {
     "posix.urandom": "return posix.urandom(8).hex()",
     "os.getrandom": "return os.getrandom(8).hex(), posix.getrandom(8).hex()",
     "ssl.RAND_bytes": "return ssl.RAND_bytes(8).hex()",
+    "_ssl.RAND_bytes": "return _ssl.RAND_bytes(8).hex()",
     "uuid.uuid1": "return str(uuid.uuid1())",
     "uuid.uuid4": "return str(uuid.uuid4()), str(early_uuid4())",
     "uuid.getnode": "return uuid.getnode()",
+    "_uuid.generate_time_safe": "return _uuid.generate_time_safe()[0].hex()",
     "tempfile's names": "return next(tempfile._get_candidate_names())",
     # the process
     "os.environ": "return os.environ['PROBE'], os.environ.get('PROBE_2'), os.getenv('PROBE'), 'PROBE' in os.environ",
@@ -87,6 +91,7 @@ PROBES: dict[str, str] = {
     "gc.get_count, get_objects": "return gc.get_count(), len(gc.get_objects())",
     "gc.collect": "return gc.collect()",
     "tracemalloc": "return tracemalloc.get_traced_memory()",
+    "_tracemalloc": "return _tracemalloc.get_traced_memory()",
     "resource.getrusage": "return resource.getrusage(0).ru_maxrss",
     "resource.getrlimit": "return resource.getrlimit(resource.RLIMIT_NOFILE)",
     "resource.setrlimit": "return resource.setrlimit(3, resource.getrlimit(3))",
@@ -98,6 +103,7 @@ PROBES: dict[str, str] = {
     "platform": "return platform.platform(), platform.node(), list(platform.uname()), platform.machine(), "
     "platform.system(), platform.python_version()",
     "socket.gethostname": "return socket.gethostname()",
+    "_socket.gethostname": "return _socket.gethostname(), _socket.if_nameindex()",
     "os.cpu_count": "return os.cpu_count(), multiprocessing.cpu_count(), len(os.sched_getaffinity(0))",
     "os.getloadavg": "return os.getloadavg()",
     "os.sysconf, confstr": "return os.sysconf('SC_NPROCESSORS_ONLN'), os.confstr('CS_PATH')",
@@ -105,11 +111,14 @@ PROBES: dict[str, str] = {
     "os.isatty": "return os.isatty(0), os.isatty(1), attempt(os.ttyname, 0)",
     "locale.getlocale": "return locale.getlocale(), locale.getpreferredencoding(), locale.localeconv(), "
     "locale.setlocale(locale.LC_ALL)",
+    "_locale.localeconv": "return _locale.localeconv(), _locale.setlocale(_locale.LC_ALL), _locale.getencoding()",
     "locale.setlocale": "return locale.setlocale(locale.LC_ALL, 'C')",
+    "_locale.setlocale": "return _locale.setlocale(_locale.LC_ALL, 'C')",
     "mimetypes.guess_type": "return mimetypes.guess_type('a.png'), mimetypes.guess_extension('image/png')",
     "os.umask": "return os.umask(0o22)",
     "os.nice": "return os.nice(0)",
     "signal.alarm, setitimer": "return signal.alarm(0)",
+    "_signal.alarm": "return _signal.alarm(0)",
     # files
     "open": "return open('world.txt').read()",
     "open, to write": "open('written.txt', 'w').close(); return 1",
@@ -156,7 +165,8 @@ PROBES: dict[str, str] = {
 }
 
 HEAD = """
-import _random, _thread, asyncio, concurrent.futures, ctypes, dataclasses, email.utils, gc, getpass, grp, io, locale
+import _datetime, _locale, _random, _signal, _socket, _ssl, _thread, _tracemalloc, _uuid
+import asyncio, concurrent.futures, ctypes, dataclasses, email.utils, gc, getpass, grp, io, locale
 import logging, mimetypes, mmap, multiprocessing, os, platform, posix, pwd, random, resource, secrets, select
 import selectors, shutil, signal, socket, sqlite3, ssl, subprocess, sys, tempfile, threading, time, tracemalloc, uuid
 from datetime import UTC, date, datetime

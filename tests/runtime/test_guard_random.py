@@ -6,7 +6,9 @@ import asyncio
 import os
 import random
 import secrets
+import ssl
 import tempfile
+import warnings
 from typing import Any
 
 import pytest
@@ -96,3 +98,16 @@ def test_names_of_temporary_files_are_the_runs_own() -> None:
     trace = temporary.run(store=MemoryStore())
     assert trace.replay().verdict == "identical"
     assert trace.output != temporary.run(store=MemoryStore()).output
+
+
+@pytest.mark.skipif(not hasattr(ssl, "RAND_pseudo_bytes"), reason="gone since Python 3.12")
+def test_bytes_of_openssl_that_are_no_longer_recommended() -> None:
+    @agent
+    def draws() -> object:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ssl.RAND_pseudo_bytes(8)  # type: ignore[attr-defined,unused-ignore]
+
+    trace = draws.run(store=MemoryStore())
+    assert [type(one) for one in trace.output] == [bytes, bool]
+    assert trace.replay().verdict == "identical"

@@ -15,7 +15,7 @@ from typing import Any
 
 from agentloom.runtime.finding import done_for_own
 from agentloom.runtime.guard import acting
-from agentloom.runtime.guard_names import NAMES, replace_beneath, stand_in
+from agentloom.runtime.guard_names import NAMES, stand_in
 
 __all__ = ["install_loaded"]
 
@@ -26,6 +26,7 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
         "ttyname", "getpriority", "sysconf", "confstr",
     ),
     "locale": ("setlocale", "getlocale", "getpreferredencoding", "getencoding", "localeconv", "nl_langinfo"),
+    "_locale": ("setlocale", "localeconv"),
     "mimetypes": ("guess_type", "guess_extension", "guess_all_extensions"),
     "platform": (
         "architecture", "freedesktop_os_release", "libc_ver", "mac_ver", "machine", "node", "platform", "processor",
@@ -45,7 +46,7 @@ _STRUCTURES: Mapping[str, Mapping[str, str]] = {
 }
 """Functions whose results are tuples with names, and the class of that module that they are of."""
 
-_ASKING: Mapping[str, int] = {"locale.setlocale": 1}
+_ASKING: Mapping[str, int] = {"locale.setlocale": 1, "_locale.setlocale": 1}
 """Functions that only ask where they get no more arguments than this, and else change something."""
 _ANY = 100
 
@@ -109,8 +110,6 @@ def _fact(
         return copy.deepcopy(found["is"]) if unpack is None else unpack(found["is"])
 
     NAMES.put(module, name, stand_in(module, real, function), real)
-    if module is os:
-        replace_beneath(name, real)
 
 
 def _rebuilt(module: Any, name: str) -> Callable[[Any], Any]:

@@ -6,6 +6,8 @@ stamp for the whole process: it is the run's own in a run, or its identifiers wo
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import sys
 import threading
 import uuid
@@ -114,7 +116,15 @@ def install() -> None:
     """Replace what ``uuid`` makes, and what packages like it make that are loaded."""
     _of_time(uuid, lambda number: uuid.UUID(int=number))
     _wrap(uuid, "getnode", _node)
+    with contextlib.suppress(ImportError):  # this Python was built without it
+        beneath = importlib.import_module("_uuid")
+        _wrap(beneath, "generate_time_safe", _of_system)
     install_loaded()
+
+
+def _of_system(session: Session) -> tuple[bytes, None]:
+    """What the system makes of its clock and network card, and whether no other process made the same: not known."""
+    return _v1(session, None, None).to_bytes(16, "big"), None
 
 
 def _first(make: Callable[[int], Any]) -> Callable[..., Any]:

@@ -17,11 +17,13 @@ from typing import Any, cast
 from agentloom.runtime.finding import STANDS_IN
 from agentloom.runtime.places import is_library
 
-__all__ = ["NAMES", "Names", "called_as", "replace_beneath", "stand_in"]
+__all__ = ["NAMES", "Names", "called_as", "stand_in"]
 
+_BENEATH = {"os": "nt" if os.name == "nt" else "posix"}
+"""The module of C that a module of Python's has its functions from, where it is not named as that with ``_`` before."""
 _identity: Callable[[object], int] = object.__hash__
-_DEEP_LIBRARY = ("sched", "timeit")
-"""Modules of the standard library that keep a clock for the program that uses them."""
+_DEEP_LIBRARY = ("sched", "timeit", "urllib.request")
+"""Modules of the standard library that keep a clock, or a source of bytes, for the program that uses them."""
 
 
 class _Origin:
@@ -62,9 +64,13 @@ class Names:
         self._methods: dict[tuple[int, str], type] = {}
 
     def put(self, module: ModuleType, name: str, replacement: object, original: object) -> None:
-        """From now on ``module.name`` is ``replacement``, and so is every name that holds ``original``."""
+        """From now on ``module.name`` is ``replacement``, also in the module of C beneath, and so is every name that
+        holds ``original``."""
         self._pairs[_identity(original)] = (original, replacement)
         setattr(module, name, replacement)
+        beneath = sys.modules.get(_BENEATH.get(module.__name__, f"_{module.__name__}"))
+        if getattr(beneath, name, None) is original:
+            setattr(beneath, name, replacement)
 
     def note(self, original: object, replacement: object) -> None:
         """Every name that holds ``original`` is to hold ``replacement``."""
@@ -201,10 +207,3 @@ def _fields(owner: type) -> Iterator[Any]:
 
 
 NAMES = Names()
-
-
-def replace_beneath(name: str, original: object) -> None:
-    """Let ``name`` in the module that ``os`` has it from be what it is in ``os``, if it is ``original``."""
-    beneath: Any = sys.modules.get("nt" if os.name == "nt" else "posix")
-    if getattr(beneath, name, None) is original:
-        setattr(beneath, name, getattr(os, name))

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.guard import acting
-from agentloom.runtime.guard_names import NAMES, called_as, replace_beneath, stand_in
+from agentloom.runtime.guard_names import NAMES, called_as, stand_in
 from agentloom.runtime.scope import Scope, here, in_context
 
 __all__ = ["draw", "install", "install_loaded"]
@@ -70,10 +70,8 @@ def _seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
 def install() -> None:
     """Replace the sources of randomness."""
     NAMES.put(os, "urandom", stand_in(os, _urandom, _bytes(_urandom)), _urandom)
-    replace_beneath("urandom", _urandom)
     if _getrandom is not None:
         NAMES.put(os, "getrandom", stand_in(os, _getrandom, _bytes(_getrandom)), _getrandom)
-        replace_beneath("getrandom", _getrandom)
     cast(Any, random)._urandom = os.urandom
     inner = cast(Any, random)._inst
     for name, value in list(vars(random).items()):
@@ -86,13 +84,25 @@ def install() -> None:
 
 
 def install_loaded() -> bool:
-    """Replace the bytes of OpenSSL once ``ssl`` is loaded. True where it was."""
-    module: Any = sys.modules.get("ssl")
-    real: Any = getattr(module, "RAND_bytes", None)
-    if not isinstance(real, BuiltinFunctionType):
-        return False
-    NAMES.put(module, "RAND_bytes", stand_in(module, real, _bytes(real)), real)
-    return True
+    """Replace the bytes of OpenSSL once ``ssl``, or what is beneath it, is loaded. True where something was."""
+    found = False
+    for module in (sys.modules.get("ssl"), sys.modules.get("_ssl")):
+        for name, made in (("RAND_bytes", _bytes), ("RAND_pseudo_bytes", _pseudo_bytes)):
+            real: Any = getattr(module, name, None)
+            if module is not None and isinstance(real, BuiltinFunctionType):
+                NAMES.put(module, name, stand_in(module, real, made(real)), real)
+                found = True
+    return found
+
+
+def _pseudo_bytes(real: Callable[..., tuple[bytes, bool]]) -> Callable[..., tuple[bytes, bool]]:
+    """``ssl.RAND_pseudo_bytes``, up to Python 3.11, which says whether the bytes are strong."""
+    strong = _bytes(lambda size: real(size)[0])
+
+    def pseudo_bytes(_: object, num: Any, /) -> tuple[bytes, bool]:
+        return real(num) if acting() is None else (strong(_, num), True)
+
+    return pseudo_bytes
 
 
 def _tempfile() -> None:

@@ -3,6 +3,7 @@ is ready, settings of the process."""
 
 from __future__ import annotations
 
+import _locale
 import functools
 import gc
 import locale
@@ -10,14 +11,14 @@ import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from agentloom.runtime.effects import Found, Kind, comes_with_packages
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_effects import of_run
 from agentloom.runtime.guard_files import at_place, replace_readers, served, stat_of
 from agentloom.runtime.guard_input import replace_input
-from agentloom.runtime.guard_names import NAMES, replace_beneath, stand_in
+from agentloom.runtime.guard_names import NAMES, stand_in
 from agentloom.runtime.guard_waits import tell, watch_waiting
 from agentloom.runtime.refuse import see, stand
 
@@ -80,7 +81,8 @@ def guard_process() -> None:
         _put(os, "lstat", _looking(os.lstat, follow=False))
         _put(os, "read", _reading(os.read))
         _put(gc, "collect", _collecting(gc.collect))
-        _put(locale, "setlocale", _localizing(locale.setlocale))
+        for module in cast("tuple[Any, ...]", (locale, _locale)):
+            _put(module, "setlocale", _localizing(module.setlocale))
         watch_waiting()
     if fresh:
         NAMES.sweep()
@@ -101,8 +103,8 @@ def _wrap_loaded() -> bool:
 
 
 def _put(module: ModuleType, name: str, function: Callable[..., Any]) -> None:
-    """Replace a function by one that takes an ignored first argument. One of ``os`` also in the module beneath, and
-    in the sets that say which arguments it takes."""
+    """Replace a function by one that takes an ignored first argument. One of ``os`` also in the sets that say which
+    arguments it takes."""
     original: Any = getattr(module, name)
     wrapped = stand_in(module, original, function)
     NAMES.put(module, name, wrapped, original)
@@ -115,7 +117,6 @@ def _put(module: ModuleType, name: str, function: Callable[..., Any]) -> None:
         ):
             if original in capable:
                 capable.add(wrapped)
-        replace_beneath(name, original)
 
 
 def _looking(original: Callable[..., os.stat_result], *, follow: bool) -> Callable[..., os.stat_result]:
