@@ -35,6 +35,15 @@ _PATCHES = {
     "pydantic_ai.agent": "pydantic_ai_seam:install_agent",
     "agents.tool": "openai_agents_seam:install_tools",
     "agents.run": "openai_agents_seam:install_runs",
+    "llama_index.core.tools.function_tool": "llama_index_seam:install_tools",
+    "llama_index.core.base.base_retriever": "llama_index_seam:install_retrievers",
+    "workflows.runtime.types.step_function": "llama_index_seam:install_steps",
+    "mcp.shared.jsonrpc_dispatcher": "mcp_seam:install_dispatcher",
+    "mcp.client.stdio": "mcp_seam:install_transport",
+    "mcp.client.sse": "mcp_seam:install_transport",
+    "mcp.client.streamable_http": "mcp_seam:install_transport",
+    "mcp.client._memory": "mcp_seam:install_memory",
+    "mcp.client.client": "mcp_seam:install_client",
 }
 """What is done to a module when it is imported, by a function of an adapter."""
 

@@ -1,0 +1,221 @@
+"""LlamaIndex: function tools become ``tool`` calls, retrievers ``retrieve`` calls with ids and scores, and each step of
+a workflow a segment of the paths of its calls.
+
+The seam of a tool is its function: what LlamaIndex makes of the result runs again on replay. A tool that gets the
+workflow's context is part of the workflow (it hands over, waits for events, keeps state there): unless the user of the
+run says otherwise its code is the agent's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, cast
+
+from agentloom.adapters.framework_classes import wrap_overrides
+from agentloom.adapters.framework_scopes import within
+from agentloom.adapters.framework_tools import Tool, call_tool, call_tool_async, declare_once
+from agentloom.adapters.releases import needed
+from agentloom.errors import NotSupported
+from agentloom.format.guards import is_list
+from agentloom.runtime.boundary import call_async, call_inline
+from agentloom.runtime.calls import CallSpec
+from agentloom.runtime.passed import passes
+from agentloom.runtime.registry import TYPES
+from agentloom.runtime.scope import current
+from agentloom.runtime.tool_use import AGENT, declared_effect
+
+__all__ = ["install_retrievers", "install_steps", "install_tools"]
+
+_POSITIONAL = "arguments"
+"""Arguments that came without a name."""
+
+
+def install_tools(module: ModuleType) -> None:
+    """Patch ``llama_index.core.tools.function_tool``. Idempotent. Raises ``NotSupported`` for a release that is built
+    in another way."""
+    if getattr(module, "__agentloom__", False):
+        return
+    needed(module, "FunctionTool", "acall")
+    tool: Any = cast(Any, module).FunctionTool
+    if not isinstance(getattr(tool, "fn", None), property):
+        raise NotSupported(
+            "this release of llama-index-core has no FunctionTool.fn: its tools are not recorded",
+            hint="install a release of llama-index-core that agentloom's tests name",
+        )
+    # Instances hold these by name; a property of the class comes first, for those that are there already too.
+    tool._fn = _property("_fn", _blocking)
+    tool._async_fn = _property("_async_fn", _awaited)
+    tool.__agentloom_tools__ = True
+    cast(Any, module).__agentloom__ = True
+
+
+_PLAIN = "__agentloom_plain__"
+
+
+def _property(name: str, make: Any) -> property:
+    def get(self: Any) -> Any:
+        try:
+            plain = self.__dict__[name]
+        except KeyError:
+            raise AttributeError(name) from None
+        return make(self, plain)
+
+    def put(self: Any, value: Any) -> None:
+        self.__dict__[name] = getattr(value, _PLAIN, value)
+
+    return property(get, put)
+
+
+def _blocking(tool: Any, plain: Any) -> Any:
+    @functools.wraps(plain)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if current() is None:
+            return plain(*args, **kwargs)
+        asked, perform = _asked(tool, plain, args, kwargs)
+        return call_tool(asked, perform)
+
+    setattr(called, _PLAIN, plain)
+    return called
+
+
+def _awaited(tool: Any, plain: Any) -> Any:
+    @functools.wraps(plain)
+    async def called(*args: Any, **kwargs: Any) -> Any:
+        if current() is None:
+            return await plain(*args, **kwargs)
+        asked, perform = _asked(tool, plain, args, kwargs)
+        return await call_tool_async(asked, perform)
+
+    setattr(called, _PLAIN, plain)
+    return called
+
+
+def _asked(tool: Any, plain: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tool, Any]:
+    """The call, and what runs it with the arguments that are recorded."""
+    context = getattr(tool, "ctx_param_name", None)
+    injected = {name: value for name, value in kwargs.items() if name == context}
+    given: dict[str, Any] = {name: value for name, value in kwargs.items() if name != context}
+    if args:
+        given = {_POSITIONAL: list(args), **given}
+    name = tool.metadata.get_name()
+    said = declared_effect(getattr(tool, "partial_metadata", None), name)
+    if said is None and getattr(tool, "requires_context", False):
+        said = AGENT
+    declare_once(getattr(tool, "real_fn", None))
+
+    def perform(values: Mapping[str, Any]) -> Any:
+        more = dict(values)
+        return plain(*more.pop(_POSITIONAL, ()), **injected, **more)
+
+    return Tool("llama-index", name, given, said), perform
+
+
+# -- retrievers ------------------------------------------------------------------------------------------------------
+
+
+def install_retrievers(module: ModuleType) -> None:
+    """Patch ``llama_index.core.base.base_retriever``. Idempotent. Raises ``NotSupported`` for a release that is built
+    in another way."""
+    if getattr(module, "__agentloom__", False):
+        return
+    needed(module, "BaseRetriever", "_retrieve")
+    needed(module, "BaseRetriever", "_aretrieve")
+    schema = sys.modules.get("llama_index.core.schema")
+    for name in ("NodeWithScore", "TextNode", "ImageNode", "IndexNode", "Node", "Document", "ImageDocument"):
+        cls = getattr(schema, name, None)
+        if isinstance(cls, type):
+            TYPES.declare(cls)
+    base: Any = cast(Any, module).BaseRetriever
+    wrap_overrides(base, {"_retrieve": _blocking_search, "_aretrieve": _awaited_search})
+    cast(Any, module).__agentloom__ = True
+
+
+def _blocking_search(method: Any) -> Any:
+    @functools.wraps(method)
+    def _retrieve(self: Any, query_bundle: Any, *args: Any, **kwargs: Any) -> Any:
+        search = method.__get__(self, type(self))
+        if current() is None:
+            passes(f"retriever {type(self).__name__} (llama-index)")
+            return search(query_bundle, *args, **kwargs)
+        if _asks_others(self):
+            with within(type(self).__name__):
+                return search(query_bundle, *args, **kwargs)
+        return call_inline(_spec(self, query_bundle), lambda _: list(search(query_bundle, *args, **kwargs)))
+
+    return _retrieve
+
+
+def _awaited_search(method: Any) -> Any:
+    @functools.wraps(method)
+    async def _aretrieve(self: Any, query_bundle: Any, *args: Any, **kwargs: Any) -> Any:
+        search = method.__get__(self, type(self))
+        if current() is None:
+            passes(f"retriever {type(self).__name__} (llama-index)")
+            return await search(query_bundle, *args, **kwargs)
+        if _asks_others(self):
+            with within(type(self).__name__):
+                return await search(query_bundle, *args, **kwargs)
+
+        async def perform(_: object) -> Any:
+            return list(await search(query_bundle, *args, **kwargs))
+
+        return await call_async(_spec(self, query_bundle), perform)
+
+    return _aretrieve
+
+
+def _spec(retriever: Any, bundle: Any) -> CallSpec:
+    request: dict[str, Any] = {"query": bundle.query_str}
+    if getattr(bundle, "custom_embedding_strs", None):
+        request["embedded"] = list(bundle.custom_embedding_strs)
+    most = getattr(retriever, "similarity_top_k", None)
+    if isinstance(most, int):
+        request["top_k"] = most
+    return CallSpec("retrieve", type(retriever).__name__, request, effect="read")
+
+
+def _asks_others(retriever: Any) -> bool:
+    """Whether it is made of other retrievers, query engines or models."""
+    held: list[Any] = list(retriever.__dict__.values())
+    for one in list(held):
+        if is_list(one):
+            held.extend(one)
+    kinds: list[Any] = [type(one) for one in held]
+    return any(callable(getattr(kind, name, None)) for kind in kinds for name in ("retrieve", "achat"))
+
+
+# -- steps -----------------------------------------------------------------------------------------------------------
+
+
+def install_steps(module: ModuleType) -> None:
+    """Patch ``workflows.runtime.types.step_function``. Idempotent. Raises ``NotSupported`` for a release that is built
+    in another way."""
+    if getattr(module, "__agentloom__", False):
+        return
+    make: Any = getattr(module, "as_step_worker_function", None)
+    if not callable(make):
+        raise NotSupported(
+            "this release of llama-index-workflows has no as_step_worker_function: calls are recorded without the names"
+            " of steps",
+            hint="install a release of llama-index-workflows that agentloom's tests name",
+        )
+
+    @functools.wraps(make)
+    def as_step_worker_function(func: Any, *args: Any, **kwargs: Any) -> Any:
+        worker = make(func, *args, **kwargs)
+        if not inspect.iscoroutinefunction(worker):
+            return worker
+
+        @functools.wraps(worker)
+        async def run(*given: Any, **named: Any) -> Any:
+            with within(getattr(func, "__name__", "step")):
+                return await worker(*given, **named)
+
+        return run
+
+    cast(Any, module).as_step_worker_function = as_step_worker_function
+    cast(Any, module).__agentloom__ = True
