@@ -285,10 +285,12 @@ async def test_flagged_runs_are_kept() -> None:
     assert [trace.input["kwargs"]["request"]["query"] for trace in traces(store)] == ["n=1"]
 
 
-async def served(app: Any, work: Callable[[int], Awaitable[None]]) -> None:
+async def served(
+    app: Any, work: Callable[[int], Awaitable[None]], *, lifespan: Any = "on", http: Any = "auto"
+) -> None:
     """``work(port)`` while a real server serves ``app``."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_level="critical", lifespan="on")
+    config = uvicorn.Config(app, log_level="critical", lifespan=lifespan, http=http)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
@@ -328,6 +330,173 @@ async def test_a_client_that_goes_away_cancels_the_run(store: MemoryStore) -> No
     (trace,) = traces(store)
     assert trace.status == "cancelled"
     assert trace.calls[0].status == "cancelled"
+
+
+async def asks(port: int, request: bytes, began: asyncio.Event, go_on: asyncio.Event) -> None:
+    """A client that sends a request, and is gone once the application has begun to answer it."""
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    await began.wait()
+    writer.close()
+    await writer.wait_closed()
+    await asyncio.sleep(0.05)  # the server reads that it is gone
+    go_on.set()
+
+
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("http", ["h11", "httptools"])
+@pytest.mark.parametrize("request_", [GET, POST], ids=["get", "post"])
+@in_loop
+async def test_a_client_that_goes_away_before_an_answer_that_is_not_streamed(
+    request_: bytes, http: Any, store: MemoryStore
+) -> None:
+    began, go_on, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    app = fastapi.FastAPI()
+
+    @app.api_route("/", methods=["GET", "POST"])
+    async def answer(request: Request) -> Any:
+        body = (await request.body()).decode() if request.method == "POST" else ""
+        found = await look(3)
+        began.set()
+        await go_on.wait()
+        ended.set()
+        return {"found": found, "body": body}
+
+    async def work(port: int) -> None:
+        await asks(port, request_, began, go_on)
+        await ended.wait()
+        await asyncio.sleep(0.02)
+
+    await served(instrument(app, store=store, keep="failed"), work, http=http)
+    (trace,) = traces(store)
+    assert trace.status == "cancelled"
+    assert {"client": "went away before its answer was complete"} in trace.notes
+    assert len(trace.calls) == 1
+    report = await instrument(app).replay_request(trace)
+    assert report.verdict == "identical"
+
+
+@in_loop
+async def test_looking_for_the_client_takes_nothing_from_the_application(store: MemoryStore) -> None:
+    async def early(scope: Any, receive: Any, send: Any) -> None:
+        """Answers before it reads the body."""
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send({"type": "http.response.body", "body": b"!"})
+
+    async def work(port: int) -> None:
+        async with httpx2.AsyncClient() as http:
+            url = f"http://127.0.0.1:{port}/"
+            for size in (3, 300_000):
+                answer = await http.post(url, content=b"y" * size)
+                assert answer.content == b"y" * size + b"!"
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+            writer.write(head)
+            first = await reader.readline()
+            assert b" 200 " in first  # it was not asked to send its body before the application wanted it
+            writer.close()
+
+    app = instrument(early, store=store)
+    await served(app, work, lifespan="off")
+    assert [trace.status for trace in traces(store)][:2] == ["completed", "completed"]
+    async with client(app) as http:
+        assert (await http.post("/", content=b"zz")).content == b"zz!"
+
+
+@in_loop
+async def test_a_server_that_says_it_when_it_is_sent_to(store: MemoryStore) -> None:
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        raise OSError("the client is gone")
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await look(1)
+        with suppress(OSError):
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+    await instrument(app, store=store)(scope, receive, send)
+    (trace,) = traces(store)
+    assert trace.status == "cancelled"
+
+
+@in_loop
+async def test_a_failed_request_is_replayed_to_a_report(store: MemoryStore) -> None:
+    app = starlette(store=store)
+    async with client(app) as http:
+        with suppress(KeyError):
+            await http.get("/fails")
+    (trace,) = traces(store)
+    charged.clear()
+    report = await instrument(starlette()).replay_request(trace)
+    assert report.verdict == "identical"
+    assert report.counts.exact == 1
+    assert not charged
+
+    async def other(_: Request) -> None:
+        charge(1)
+        raise KeyError("another")
+
+    async def fine(_: Request) -> PlainTextResponse:
+        charge(1)
+        return PlainTextResponse("fine")
+
+    for endpoint in (other, fine):
+        changed = instrument(Starlette(routes=[Route("/fails", endpoint)]))
+        with pytest.raises(DivergenceError) as raised:
+            await changed.replay_request(trace)
+        assert raised.value.report.finding.cls == "output"
+
+
+@in_loop
+async def test_another_request_is_said_first(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = starlette(store=store)
+    async with client(app) as http:
+        await http.get("/plain?n=2")
+        await http.post("/research", json={"n": 2})
+        monkeypatch.setenv("AGENTLOOM", "replay")
+        with pytest.raises(
+            DivergenceError, match=r"(?s)The input is not .*input.kwargs.request.query.*n=2.*n=3"
+        ):
+            await http.get("/plain?n=3")
+        with pytest.raises(DivergenceError, match=r"(?s)The input is not .*request body"):
+            await http.post("/research", json={"n": 3})
+        assert (await http.get("/plain?n=2", headers={"x-request-id": "another"})).text == "4"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"AGENTLOOM": "recrod"}, {"AGENTLOOM": "replay", "AGENTLOOM_TRACE": "nowhere.loom"}]
+)
+@in_loop
+async def test_what_fails_every_request_fails_the_start(
+    wrong: dict[str, str],
+    store: MemoryStore,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = starlette(store=store)  # its middleware is made when the server starts
+    for name, value in wrong.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(TargetError, match=r"recrod|nowhere\.loom"):
+        await asyncio.to_thread(instrument, starlette())  # as at import
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", log_config=None, lifespan="auto", port=0))
+    with pytest.raises(SystemExit):
+        await server.serve()
+    assert not server.started
+    assert "recrod" in caplog.text or "nowhere.loom" in caplog.text
 
 
 @in_loop

@@ -81,8 +81,17 @@ async def test_traces_that_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with pytest.raises(TargetError, match="holds no trace of fails; it has traces of: research"):
         await record(programs.fails(1))
     monkeypatch.setenv("AGENTLOOM_TRACE", str(tmp_path / "none.loom"))
-    with pytest.raises(TargetError, match="there is no trace"):
+    with pytest.raises(TargetError, match=r"there is no trace .*none\.loom"):
         await record(programs.fails(1))
+    program = tmp_path / "program.py"
+    program.write_text("print(1)\n")
+    (tmp_path / "cut.loom.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    for wrong in (program, tmp_path / "cut.loom.zst"):
+        monkeypatch.setenv("AGENTLOOM_TRACE", str(wrong))
+        with pytest.raises(TargetError, match=rf"{wrong.name} is no trace that can be read: ."):
+            await record(programs.fails(1))
+        with pytest.raises(TargetError, match=wrong.name), replaying(wrong):
+            pass
 
 
 @in_loop

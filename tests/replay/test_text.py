@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.replay.text import clip, one_line, plain, show
+from agentloom.replay.text import clip, one_line, plain, shorten, show
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,17 @@ def test_control_characters_are_made_visible() -> None:
 )
 def test_moments_are_one_text(tree: Any, text: str) -> None:
     assert show(tree) == text
+
+
+def test_sentences_are_cut_between_words() -> None:
+    note = "the trace has a gap at entry 4 (unrecorded-effect): not replayable past it"
+    for width in range(25, len(note) + 2):
+        short = shorten(note, width)
+        assert len(short) <= width
+        if short != note:
+            kept = short.removesuffix("...").rstrip()
+            assert short.endswith("...")
+            assert note.startswith(kept)
+            assert note[len(kept)] in " :(,;", short
+    assert shorten("x" * 30, 10) == "xxxxxxx..."
+    assert shorten("", 3) == ""

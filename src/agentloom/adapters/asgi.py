@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapp
 from typing import Any, cast
 
 from agentloom.api.recording_block import RecordedBlock
-from agentloom.api.recording_mode import replaying
+from agentloom.api.recording_mode import ready, replaying
 from agentloom.api.recording_target import target_of_block
 from agentloom.api.recording_worker import Service
 from agentloom.api.trace import Trace
-from agentloom.errors import NotSupported, TargetError
+from agentloom.errors import DivergenceError, LoomError, NotSupported, TargetError
 from agentloom.runtime.left_out import left_out
 from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.scope import current
@@ -33,6 +33,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 _KEPT_BODY = 64 << 10
 """Bytes of a request's or a response's body that the trace holds; of a longer one its length and digest."""
+_GONE = "went away before its answer was complete"
 _KEPT_HEADERS = frozenset(("accept", "content-type", "user-agent", "x-request-id", "traceparent"))
 
 
@@ -79,6 +80,8 @@ class RecordedApp:
         return getattr(self.app, name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" and not await self._may_start(receive, send):
+            return
         if scope["type"] != "http" or current() is not None:
             await self.app(scope, receive, send)
             return
@@ -89,22 +92,39 @@ class RecordedApp:
                 await self.app(scope, receive, send)
             return
         name = service.named(f"{scope['method']} {scope['path']}", scope)
-        exchange = _Exchange(receive, send)
+        exchange = _Exchange(scope, receive, send)
         target = target_of_block(name, {"request": _request(scope)})
-        async with RecordedBlock(target, options, service.store, service.keep) as run:
+        run = RecordedBlock(target, options, service.store, service.keep)
+        await self._within(run, scope, exchange)
+
+    async def _within(self, run: RecordedBlock, scope: Scope, exchange: _Exchange) -> None:
+        """The application's work, in its run."""
+        async with run:
             try:
                 await self.app(scope, exchange.receive, exchange.send)
             finally:
                 run.output = exchange.answer()
+                left = exchange.left or {"client": _GONE} in run.replayed_notes
+                note: dict[str, Any] = {"request body": exchange.asked.facts()}
                 run.end_as(
                     failed=exchange.status >= 500,
-                    error=asyncio.CancelledError() if exchange.left else None,
-                    note={"request body": exchange.asked.facts()},
+                    error=asyncio.CancelledError() if left else None,
+                    notes=[note, {"client": _GONE}] if left else [note],
                 )
 
+    async def _may_start(self, receive: Receive, send: Send) -> bool:
+        """What would fail every request fails the start of the server, before there is one."""
+        try:
+            ready(self.service.store)
+        except LoomError as error:
+            await receive()
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return False
+        return True
+
     async def replay_request(self, trace: Trace) -> Any:
-        """Replay the run of a request with the application as it is now, nothing is performed; the report. Raises
-        ``DivergenceError`` where it differs, and ``TargetError`` for a trace of something else."""
+        """Replay the run of a request with the application as it is now, nothing is performed; the report, also of one
+        that failed. Raises ``DivergenceError`` where it differs, ``TargetError`` for a trace of something else."""
         request = trace.input["kwargs"].get("request")
         body = next((note["request body"] for note in trace.notes if "request body" in note), None)
         if not isinstance(request, dict) or not isinstance(body, str | bytes):
@@ -123,37 +143,33 @@ class RecordedApp:
         async def send(message: Message) -> None:
             del message
 
-        block: list[RecordedBlock] = []
+        scope = _scope_of(cast("dict[str, Any]", request))
+        target = target_of_block(trace.name, {"request": request})
+        run = RecordedBlock(target, self.service.options(scope), None)
         with replaying(trace):
-            await self._again(cast("dict[str, Any]", request), trace, receive, send, block)
-        report = block[0].report
+            try:
+                await self._within(run, scope, _Exchange(scope, receive, send))
+            except Exception as error:
+                # What the application raised, as it did when recorded: the report says that it did.
+                if run.report is None or isinstance(error, DivergenceError):
+                    raise
+        report = run.report
         if report is None:
             raise TargetError(
                 f"run {trace.run_id} could not be replayed", hint="replay it under AGENTLOOM=replay"
             )
         return report
 
-    async def _again(
-        self, request: dict[str, Any], trace: Trace, receive: Receive, send: Send, block: list[RecordedBlock]
-    ) -> None:
-        exchange = _Exchange(receive, send)
-        scope = _scope_of(request)
-        options = self.service.options(scope)
-        run = RecordedBlock(target_of_block(trace.name, {"request": request}), options, None)
-        block.append(run)
-        async with run:
-            try:
-                await self.app(scope, exchange.receive, exchange.send)
-            finally:
-                run.output = exchange.answer()
-
 
 class _Exchange:
     """What passes between the server and the application: seen, not changed. The server's own code runs outside of the
     run: its clocks and its log are its own."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
+        self._receiving = 0
+        self._ahead: list[Message] = []
+        self._asked_all = not _headers(scope).get("expect")
         self._outside = contextvars.copy_context()
         self.asked, self._said = _Body(), _Body()
         self.status = 0
@@ -163,15 +179,24 @@ class _Exchange:
 
     async def receive(self) -> Message:
         """What the server hands over."""
-        message = await _in_context(self._outside.copy(), self._receive())
+        if self._ahead:
+            message = self._ahead.pop()
+        else:
+            self._receiving += 1
+            try:
+                message = await _in_context(self._outside.copy(), self._receive())
+            finally:
+                self._receiving -= 1
         if message["type"] == "http.request":
             self.asked.add(message.get("body") or b"")
+            self._asked_all = self._asked_all or not message.get("more_body", False)
         elif message["type"] == "http.disconnect" and not self._done:
             self.left = True  # the client went away before its answer was complete
-        return cast(Message, message)
+        return message
 
     async def send(self, message: Message) -> None:
         """What the application answers."""
+        self._look()
         if message["type"] == "http.response.start":
             self.status = int(message["status"])
             headers: Any = message.get("headers") or ()
@@ -181,7 +206,21 @@ class _Exchange:
         elif message["type"] == "http.response.body":
             self._said.add(message.get("body") or b"")
             self._done = not message.get("more_body", False)
-        await _in_context(self._outside.copy(), self._send(message))
+        try:
+            await _in_context(self._outside.copy(), self._send(message))
+        except OSError:
+            self.left = True  # how a server says it to who sends
+            raise
+
+    def _look(self) -> None:
+        """Ask the server, without waiting, whether the client is still there: applications that do not stream never do.
+        What else it hands over is kept for the application. Not where the client waits to be asked for its body."""
+        if self.left or self._ahead or self._receiving or not self._asked_all:
+            return
+        message = _at_once(self._outside.copy(), self._receive())
+        if message is not None:
+            self._ahead.append(message)
+            self.left = message["type"] == "http.disconnect"
 
     def answer(self) -> dict[str, Any] | None:
         """What the run's output is; None where no answer was begun."""
@@ -206,6 +245,20 @@ def _in_context(context: contextvars.Context, work: Awaitable[Any]) -> Generator
             step = steps.send
         except BaseException as error:  # noqa: BLE001 - thrown into the task: it is the work's
             sent, step = error, steps.throw
+
+
+def _at_once(context: contextvars.Context, work: Awaitable[Any]) -> Any:
+    """What ``work`` gives without waiting; None where it would wait: then it is cancelled there."""
+    steps = _awaiting(work)
+    try:
+        context.run(steps.send, None)
+        context.run(steps.throw, asyncio.CancelledError())
+    except StopIteration as stop:
+        return stop.value
+    except asyncio.CancelledError:
+        return None
+    steps.close()
+    return None
 
 
 async def _awaiting(work: Awaitable[Any]) -> Any:

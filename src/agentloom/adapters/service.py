@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
@@ -9,10 +10,10 @@ from typing import Any, TypeVar, overload
 from agentloom.adapters.asgi import RecordedApp, is_asgi
 from agentloom.api.recording import StoreLike, opened
 from agentloom.api.recording_keep import Keep
+from agentloom.api.recording_mode import ready, stand_by_unless_off
 from agentloom.api.recording_worker import Service, recorded_function
 from agentloom.format.words import kind_of
 from agentloom.runtime.guard import GuardPolicy
-from agentloom.runtime.seams import stand_by
 from agentloom.runtime.tool_use import ToolEffect
 
 __all__ = ["instrument"]
@@ -69,9 +70,8 @@ def instrument(
     ``app = instrument(app)``, ``app.add_middleware(instrument)``, ``@instrument`` or ``@instrument(rate=0.1)`` above a
     function. ``rate`` is the share that is recorded, ``keep`` which of these stay. ``tags``, ``conversation`` and
     ``name`` are values, or functions of the ASGI scope or of the function's arguments. Raises ``ValueError`` for a rate
-    or a word that is none.
+    or a word that is none, ``TargetError`` for a word in ``AGENTLOOM`` that is no mode.
     """
-    stand_by()
     service = Service(name, tags, conversation, rate, keep, opened(store), guard, seed, tools)
     return (
         functools.partial(_instrumented, service=service)
@@ -85,8 +85,19 @@ def _instrumented(target: Any, service: Service) -> Any:
         raise TypeError(
             f"instrument() takes an application or a function, not the class {target.__qualname__}"
         )
-    if is_asgi(target):
-        return RecordedApp(target, service)
-    if not callable(target):
+    asgi = is_asgi(target)
+    if not asgi and not callable(target):
         raise TypeError(f"instrument() takes an ASGI application or a function, not {kind_of(target)}")
-    return recorded_function(target, service)
+    # Where a loop runs already a server is starting, which makes its middleware then: its lifespan is told of it.
+    if not asgi or not _loop_runs():
+        ready(service.store)
+    stand_by_unless_off()
+    return RecordedApp(target, service) if asgi else recorded_function(target, service)
+
+
+def _loop_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -28,7 +28,7 @@ from agentloom.api.recording import StoreLike, opened
 from agentloom.api.recording_block import RecordedBlock
 from agentloom.api.recording_call import record_call
 from agentloom.api.recording_keep import Keep
-from agentloom.api.recording_mode import mode
+from agentloom.api.recording_mode import mode, ready, stand_by_unless_off
 from agentloom.api.recording_run import RecordedRun
 from agentloom.api.recording_target import target_of_object
 from agentloom.api.recording_worker import Service
@@ -38,7 +38,6 @@ from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.left_out import NOT_SAMPLED, OFF, LeftOut, entered_left_out, left_out, left_out_here
 from agentloom.runtime.recorder import RunOptions
 from agentloom.runtime.scope import current
-from agentloom.runtime.seams import stand_by
 from agentloom.runtime.tool_use import ToolEffect
 
 __all__ = ["METHODS", "wrap"]
@@ -87,7 +86,6 @@ def wrap(
     the usual ones. The other options are those of ``instrument``. Raises ``NotSupported`` for an object without a run
     method, and for a method whose end cannot be seen.
     """
-    stand_by()
     if issubclass(_type(target), _Proxy):
         target = cast(T, _target(target))  # the options given now hold, not both
     chosen = METHODS if methods is None else frozenset(methods)
@@ -99,6 +97,8 @@ def wrap(
         said = f"has no {missing[0]}()" if missing else "has none of the methods that are runs"
         raise NotSupported(f"{kind_of(target)} {said}", hint='name them: wrap(target, methods=("answer",))')
     service = Service(name, tags, conversation, rate, keep, opened(store), guard, seed, tools)
+    ready(service.store)
+    stand_by_unless_off()
     return cast(
         T, _proxy_class(type(target))(target, frozenset(there), service, explicit=methods is not None)
     )

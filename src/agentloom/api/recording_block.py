@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
@@ -18,7 +18,7 @@ from agentloom.api.trace import RunNote, Trace
 from agentloom.errors import ControlFlow, Diverged, DivergenceError, NotSupported, TargetError
 from agentloom.format.values import encode
 from agentloom.replay.cause import CodeFacts
-from agentloom.replay.fields import Comparison
+from agentloom.replay.fields import Comparison, compare
 from agentloom.replay.recording import Recording as Recorded
 from agentloom.replay.refusal import Refusing
 from agentloom.replay.replayer import conclude, current_facts, session_for, watch_over
@@ -60,16 +60,21 @@ class RecordedBlock(Handle):
         self._differs: Comparison | None = None
         self._entered = False
         self.output: Any = None
-        self._note: object = None
+        self._notes: Sequence[object] = ()
         self._ended_by: BaseException | None = None
         self._failed = False
 
     def end_as(
-        self, *, failed: bool = False, error: BaseException | None = None, note: object = None
+        self, *, failed: bool = False, error: BaseException | None = None, notes: Sequence[object] = ()
     ) -> None:
         """How the run is to end where the block does not raise. ``failed``: it counts as failed for ``keep``;
-        ``error``: what ended it; ``note``: what else the trace is to hold."""
-        self._failed, self._ended_by, self._note = failed, error, note
+        ``error``: what ended it; ``notes``: what else the trace is to hold."""
+        self._failed, self._ended_by, self._notes = failed, error, notes
+
+    @property
+    def replayed_notes(self) -> list[object]:
+        """The notes of the run that is replayed; none where it is recorded."""
+        return [] if self._replays is None else self._replays.notes
 
     def __repr__(self) -> str:
         return f"<recorded block {self._target.name}{f', run {self._run}' if self._run else ''}>"
@@ -165,8 +170,8 @@ class RecordedBlock(Handle):
 
     def _end_recording(self, session: Session, recording: Recording, error: BaseException | None) -> None:
         try:
-            if self._note is not None and session.engine.failure is None:
-                session.engine.mark("note", self._note)
+            for note in self._notes if session.engine.failure is None else ():
+                session.engine.mark("note", note)
             self._finish(session, error)
         finally:
             self._state = ""
@@ -217,26 +222,51 @@ class RecordedBlock(Handle):
             raise source.unusable
         if source.finding is None and not source.complete:
             return  # an error that no verdict explains is on its way
-        self.report = conclude(source, cast(CodeFacts, self._facts), differs=self._differs)
+        self.report = conclude(
+            source, cast(CodeFacts, self._facts), differs=self._differs or self._notes_differ()
+        )
         if self.report.verdict == "diverged":
             raise DivergenceError(self.report) from None
+
+    def _notes_differ(self) -> Comparison | None:
+        """What was noted of the input (the body of a request) is compared too."""
+        then, now = _facts_in(self.replayed_notes), _facts_in(self._notes)
+        both = [name for name in now if name in then]
+        found = compare(
+            encode({name: then[name] for name in both}, TYPES),
+            encode({name: now[name] for name in both}, TYPES),
+        )
+        return found if found.items else None
+
+
+def _facts_in(notes: Sequence[object]) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    for note in notes:
+        if isinstance(note, dict):
+            facts |= cast("dict[str, object]", note)
+    return facts
 
 
 def replay_block(trace: Trace, call: Callable[[], object]) -> Report:
     """Replay the trace of a block with what ``call`` does, and awaits. ``NotSupported`` where it has to be awaited and
     a loop is running already."""
-    block = RecordedBlock(target_of_block(trace.name), RunOptions(), None)
-    with replaying(trace), contextlib.suppress(DivergenceError):
-        if inspect.iscoroutinefunction(call):
-            if _loop() is not None:
-                raise NotSupported(
-                    "the block is to be awaited, and an event loop is running here",
-                    hint="with agentloom.replaying(trace): await it there",
-                )
-            asyncio.run(_in_block(block, call))
-        else:
-            with block:
-                block.output = call()
+    given = cast("dict[str, Any] | None", trace.input)
+    block = RecordedBlock(target_of_block(trace.name, (given or {}).get("kwargs")), RunOptions(), None)
+    if inspect.iscoroutinefunction(call) and _loop() is not None:
+        raise NotSupported(
+            "the block is to be awaited, and an event loop is running here",
+            hint="with agentloom.replaying(trace): await it there",
+        )
+    with replaying(trace):
+        try:
+            if inspect.iscoroutinefunction(call):
+                asyncio.run(_in_block(block, call))
+            else:
+                with block:
+                    block.output = call()
+        except Exception:
+            if block.report is None:
+                raise  # else the report says what it was: a divergence, or the error that was recorded
     if block.report is None:
         raise Diverged("the replay stopped before the block ended")
     return block.report

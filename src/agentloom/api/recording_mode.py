@@ -17,9 +17,19 @@ from typing import Literal, cast, get_args
 from agentloom.api.trace import Trace
 from agentloom.errors import LoomError, TargetError
 from agentloom.runtime.contexts import put
+from agentloom.runtime.seams import stand_by
 from agentloom.store import Query, Store, open_store
 
-__all__ = ["Mode", "StoreLike", "mode", "opened", "replaying", "trace_to_replay"]
+__all__ = [
+    "Mode",
+    "StoreLike",
+    "mode",
+    "opened",
+    "ready",
+    "replaying",
+    "stand_by_unless_off",
+    "trace_to_replay",
+]
 
 Mode = Literal["record", "replay", "off"]
 StoreLike = Store | str | os.PathLike[str] | None
@@ -79,6 +89,21 @@ def mode() -> Mode:
     return cast(Mode, word)
 
 
+def ready(store: Store | None = None) -> Mode:
+    """As ``mode``, at the start of a program: under a replay the traces that are named are read too, so that one that
+    is not there is an error before anything runs. ``TargetError``."""
+    chosen = mode()
+    if chosen == "replay" and _block.get() is None and (named := os.environ.get(_TRACES)):
+        _from_variable(named, store)
+    return chosen
+
+
+def stand_by_unless_off() -> None:
+    """Calls of SDKs are seen from now on, unless everything is left alone (or a wrong word is told later)."""
+    if os.environ.get(_VARIABLE) != "off":
+        stand_by()
+
+
 def opened(store: StoreLike) -> Store | None:
     """The store that is meant; None: the default one, asked for when a run begins."""
     return store if store is None or isinstance(store, Store) else open_store(store)
@@ -129,11 +154,20 @@ def _from_variable(named: str, store: Store | None) -> _Given:
 def _read(trace: Trace | str | os.PathLike[str], store: Store | None) -> Trace:
     if isinstance(trace, Trace):
         return trace
+    named = os.fspath(trace)
     if os.path.isfile(trace):
-        return Trace.load(trace)
+        try:
+            found = Trace.load(trace)
+            _ = found.journal
+        except (LoomError, OSError) as error:
+            why = error.message if isinstance(error, LoomError) else error.strerror or str(error)
+            raise TargetError(
+                f"{named} is no trace that can be read: {why}", hint="name the file of a trace"
+            ) from error
+        return found
     try:
-        return Trace.open(os.fspath(trace), store)
+        return Trace.open(named, store)
     except LoomError as error:
         raise TargetError(
-            f"there is no trace {os.fspath(trace)}: {error}", hint="give a file, the id of a run, or a tag"
+            f"there is no trace {named}: {error.message}", hint="give a file, the id of a run, or a tag"
         ) from error

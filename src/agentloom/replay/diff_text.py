@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agentloom.replay.fields import Comparison, Difference
 from agentloom.replay.report_text import code_cause_lines, fit
-from agentloom.replay.text import Line, clip, show
+from agentloom.replay.text import Line, clip, shorten, show
 
 if TYPE_CHECKING:
     from agentloom.replay.diff import Diff, Odds, Row
@@ -236,7 +236,9 @@ def _cause(found: Diff, level: _Level, width: int) -> list[Line]:
     if cause is not None and cause.kind == "code":
         return code_cause_lines(cause, level.code, width)
     if cause is not None and cause.kind == "packages":
-        return [_labelled("cause", clip("packages differ: " + ", ".join(map(str, cause.drift[:3])), width))]
+        return [
+            _labelled("cause", shorten("packages differ: " + ", ".join(map(str, cause.drift[:3])), width))
+        ]
     if cause is not None and cause.leak is not None:
         guess = " (a guess)" if cause.leak.guess else ""
         return [_labelled("cause", f"a leak: {cause.leak_path} looks like {cause.leak.what}{guess}")]

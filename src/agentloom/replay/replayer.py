@@ -41,6 +41,7 @@ from agentloom.runtime.outputs_kept import NOT_KEPT
 from agentloom.runtime.places import Places
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_rules import in_effect, rules_of_record
+from agentloom.runtime.redaction_secrets import Secret
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
@@ -192,10 +193,13 @@ def conclude(
             noted=tuple(source.noted), compared=compared, seconds=seconds, notes=notes, guard=recording.guard,
         )  # fmt: skip
     cause = _cause(source, finding, facts)
-    finding = _classified(finding, cause, recording)
+    finding = _classified(finding, cause, recording.secrets())
+    unknown = unknown_input(recording, finding)
+    if unknown and finding.cls == "leak" and not (cause and cause.leak and not cause.leak.guess):
+        finding = replace(finding, cls="changed")
     if differs is not None and finding.reason != "effect":
         finding, cause = by_input(finding, differs), None
-    elif unknown_input(recording, finding):
+    elif unknown:
         notes = (*notes, UNKNOWN_INPUT)
     steps = _next(recording, finding, name or recording.run[-4:])
     return Report(
@@ -325,12 +329,16 @@ def _marks(tree: Tree) -> list[int]:
     return [*numbers_in(orjson.dumps(tree))] if holds_placeholder(tree) else []
 
 
-def _classified(finding: Finding, cause: Cause | None, recording: Recording) -> Finding:
+def _classified(
+    finding: Finding,
+    cause: Cause | None,
+    secrets: Mapping[int, Secret] | None = None,
+) -> Finding:
     """``changed`` becomes ``redacted`` where the value comes from a placeholder, ``leak`` where code and packages are
     as they were."""
     if finding.comparison is None or not finding.comparison.items or finding.reason not in _COMPARED:
         return finding
-    items, secrets = finding.comparison.items, recording.secrets()
+    items = finding.comparison.items
     how = derivation(items, secrets) if secrets else None
     beside = any(_marks(item.recorded) != _marks(item.now) for item in items)
     if how is not None or (beside and finding.cls == "changed"):
@@ -339,8 +347,7 @@ def _classified(finding: Finding, cause: Cause | None, recording: Recording) -> 
     if finding.cls != "changed":
         return finding
     if cause is not None and cause.kind in ("leak", "unknown") and finding.reason in ("request", "state"):
-        certain = cause.leak is not None and not cause.leak.guess
-        return finding if unknown_input(recording, finding) and not certain else replace(finding, cls="leak")
+        return replace(finding, cls="leak")
     return finding
 
 

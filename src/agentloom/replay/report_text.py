@@ -13,7 +13,7 @@ from agentloom.replay.cause import Cause, parse_src
 from agentloom.replay.code import CodeChange
 from agentloom.replay.fields import Difference
 from agentloom.replay.leaks import ALL_LEAKS
-from agentloom.replay.text import Line, clip, plain, show
+from agentloom.replay.text import Line, clip, plain, shorten, show
 
 if TYPE_CHECKING:
     from agentloom.replay.report import CallRef, Finding, Report
@@ -93,7 +93,7 @@ def _render(report: Report, level: _Level, width: int) -> list[Line]:
     if report.leading and level.leading:
         out.append(_leading(report.leading[-level.leading :], width))
     for note in report.notes[: 1 if level.loose else 3]:
-        out.append(_labelled("note", clip(note, width - 8)))
+        out.append(_labelled("note", shorten(note, width - 8)))
     return out + _next(report, level, width)
 
 
@@ -120,7 +120,7 @@ def _identical(report: Report, level: _Level, width: int) -> list[Line]:
     hidden = counts.noted - len(report.noted[: level.differences])
     if hidden > 0:
         out.append(_labelled("", f"{hidden:,} more calls with noted differences (--json lists them)", "dim"))
-    return out + [_labelled("note", clip(note, width - 8)) for note in report.notes[:3]]
+    return out + [_labelled("note", shorten(note, width - 8)) for note in report.notes[:3]]
 
 
 def _pair(difference: Difference) -> str:
@@ -162,7 +162,7 @@ def _situation(report: Report, finding: Finding, width: int) -> list[Line]:
     if finding.cls == "leak":
         out.append([("", "Code and packages are as recorded: something is not deterministic.")])
     if finding.message:
-        out.append([("", clip(finding.message, max(width, 100) * 2))])
+        out.append([("", shorten(finding.message, max(width, 100) * 2))])
     out.append([("", before), *_unguarded(report)])
     return out
 
@@ -266,7 +266,9 @@ def _cause(cause: Cause, level: _Level, width: int) -> list[Line]:
     if cause.kind == "packages":
         names = ", ".join(str(item) for item in cause.drift[:3])
         more = f" and {len(cause.drift) - 3} more" if len(cause.drift) > 3 else ""
-        out.append(_labelled("cause", clip(f"code is the same; packages differ: {names}{more}", width - 8)))
+        out.append(
+            _labelled("cause", shorten(f"code is the same; packages differ: {names}{more}", width - 8))
+        )
     if cause.leak is not None:
         leak = cause.leak
         nowhere = "; in no earlier outcome" if leak.kind in _UNIQUE else ""
@@ -280,7 +282,7 @@ def _cause(cause: Cause, level: _Level, width: int) -> list[Line]:
         what = "the code is the same; nothing recorded explains the difference (a value that bypassed the host calls)"
         if cause.earlier:
             what = f"the code is the same; what is asked for now is what call {cause.earlier} returned"
-        out.append(_labelled("cause", clip(what, width * 2)))
+        out.append(_labelled("cause", shorten(what, width * 2)))
     return out
 
 
@@ -296,10 +298,10 @@ def code_cause_lines(cause: Cause, rows: int, width: int) -> list[Line]:
     unsure = " (none is known to bear on it)" if others else " (the only change)"
     tail = "" if cause.relevant else unsure
     revisions = f", {cause.revisions}" if cause.revisions else ""
-    out = [_labelled("cause", clip(f"code changed: {names}{revisions}{tail}", width * 2))]
+    out = [_labelled("cause", shorten(f"code changed: {names}{revisions}{tail}", width * 2))]
     out += _code_lines(first, rows, width)
     if cause.leak is not None and rows:
-        out.append(_labelled("or", clip(f"{cause.leak.what}: {cause.leak.likely}", width - 8)))
+        out.append(_labelled("or", shorten(f"{cause.leak.what}: {cause.leak.likely}", width - 8)))
     return out
 
 
@@ -358,5 +360,5 @@ def _next(report: Report, level: _Level, width: int) -> list[Line]:
     widest = max((len(command) for command, _ in steps), default=0)
     for number, (command, why) in enumerate(steps):
         text = command.ljust(widest + 3) + why if why else command
-        out.append(_labelled("next" if number == 0 else "", clip(text, max(width, 100) - 8)))
+        out.append(_labelled("next" if number == 0 else "", shorten(text, max(width, 100) - 8)))
     return out

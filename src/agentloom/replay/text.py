@@ -13,7 +13,7 @@ import orjson
 
 from agentloom.format.values import Tree
 
-__all__ = ["Line", "clip", "one_line", "plain", "show", "size_of"]
+__all__ = ["Line", "clip", "one_line", "plain", "shorten", "show", "size_of"]
 
 Segment = tuple[str, str]
 Line = list[Segment]
@@ -44,6 +44,16 @@ def clip(text: str, width: int) -> str:
     if len(text) <= width:
         return text
     return text[: max(0, width - len(ELLIPSIS))] + ELLIPSIS
+
+
+def shorten(text: str, width: int) -> str:
+    """As ``clip``, for sentences: they are cut between two words."""
+    if len(text) <= width:
+        return text
+    at = text.rfind(" ", 0, max(0, width - len(ELLIPSIS)))
+    if at < width // 2:
+        return clip(text, width)  # one long word: an address, a path
+    return f"{text[:at].rstrip(' ,;:(')} {ELLIPSIS}"
 
 
 def one_line(text: str) -> str:
