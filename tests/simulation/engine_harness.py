@@ -21,6 +21,7 @@ from agentloom.replay.replayer import replay
 from agentloom.runtime.agents import AgentFunction
 from agentloom.runtime.boundary import call_async, open_async
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.guard_clock import REAL_TIME
 from agentloom.runtime.loop import InnerLoop
 from agentloom.runtime.recorder import RunOptions, begin, record_async
 from agentloom.store import MemoryStore
@@ -98,7 +99,7 @@ def run_recorded_really(program: Program, rng: random.Random) -> tuple[harness.L
     """Record with host work on the stock loop, in real time."""
     logs: list[harness.Log] = []
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-        data = runner.run(_record(agent_for(program, rng, logs), MemoryStore(), time.monotonic_ns))
+        data = runner.run(_record(agent_for(program, rng, logs), MemoryStore(), REAL_TIME.monotonic_ns))
     return logs[0], data
 
 

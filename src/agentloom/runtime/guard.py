@@ -172,12 +172,12 @@ class Guard:
     def look(self, session: Session) -> None:
         """The run's loop is asked for the time: as ``elapsed``, but it takes none, and raises nothing: asyncio would be
         left in the middle of something. The run stops where it comes to rest."""
-        engine, loop = session.engine, session.loop
-        if loop is None or acting() is not session:
+        engine, loop, thread = session.engine, session.loop, get_ident()
+        if loop is None or engine.thread != thread or self.suspended or (COLLECTING and thread in COLLECTING):
             return
-        engine.reads += 1
-        passed = session.source.tick(loop.vt, engine.reads)
-        if passed is not None:
+        engine.reads = reads = engine.reads + 1
+        passed = session.source.tick(loop.vt, reads)
+        if passed is not None and not (session.over or engine.writing):
             with suppress(Stopped):
                 self._tick(session, passed, loop.vt)
 

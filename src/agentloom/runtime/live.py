@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextvars import Context, copy_context
@@ -16,6 +15,7 @@ from typing import Any
 
 from agentloom.format.values import Tree
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
+from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.hostwork import HostWork, Waiting
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.scope import leave, outside, run_outside
@@ -45,7 +45,7 @@ class LiveSource:
     def __init__(
         self,
         outer: asyncio.AbstractEventLoop | None = None,
-        clock: Callable[[], int] = time.monotonic_ns,
+        clock: Callable[[], int] = REAL_CLOCKS["monotonic_ns"],
     ) -> None:
         self.on_arrival: Callable[[], None] | None = None
         self.recorded_rule: Callable[[Callable[[], str], CallSpec, Profile], Profile] | None = None

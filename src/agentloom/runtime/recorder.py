@@ -19,7 +19,7 @@ from agentloom.runtime.collecting import watch_collector
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.guard import Guard, chosen_policy
 from agentloom.runtime.guard_effects import tell_unrecorded, watch_run
-from agentloom.runtime.guard_start import guard_for_recording
+from agentloom.runtime.guard_start import REAL_CLOCKS, guard_for_recording
 from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
@@ -99,7 +99,7 @@ def begin(
     options: RunOptions,
     outer: asyncio.AbstractEventLoop | None,
     code: Mapping[str, Tree] | None = None,
-    clock: Callable[[], int] = time.monotonic_ns,
+    clock: Callable[[], int] = REAL_CLOCKS["monotonic_ns"],
 ) -> Recording:
     """Open a run in ``store`` and write its start entry. Raises ``ValueRefused`` (input, seed, labels) or
     ``StoreFailed`` before any code of the agent runs. ``code`` replaces the code identity taken from the agent;
