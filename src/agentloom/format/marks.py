@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 __all__ = ["Marks", "mark", "marker"]
 
 _PROTOCOL = 3  # the last one that writes no frames around the bytes
-_PART_BYTES = 1 << 16  # small enough for the processor's cache, where each part is written and compared
+_PART_BYTES = 1 << 15  # as large as a part may be that the pickler and the comparison find in a near cache
 _BATCH = 1000  # items that the pickler writes between one MARK and its APPENDS
 
 
