@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from agentloom.errors import ProviderError
+from agentloom.runtime.locks import free_in_children
 
 __all__ = [
     "SMOLLM2",
@@ -302,7 +303,7 @@ def _healthy(port: int) -> bool:
 
 
 _shared: dict[str, LocalServer] = {}
-_lock = threading.RLock()
+_lock = free_in_children(threading.RLock())
 
 
 def shared(name: str = "smollm2") -> LocalServer:
@@ -347,8 +348,6 @@ def stop_shared() -> None:
 
 
 def _after_fork() -> None:
-    global _lock
-    _lock = threading.RLock()
     for server in _shared.values():
         server.abandon()
     _shared.clear()

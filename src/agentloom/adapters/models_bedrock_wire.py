@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agentloom.errors import ModelError, ProviderError
+from agentloom.runtime.locks import free_in_children
 
 if TYPE_CHECKING:
     from agentloom.adapters.models_route import Route
@@ -27,7 +28,7 @@ _exceptions: Any = importlib.import_module("botocore.exceptions")
 _sessions: Any = importlib.import_module("botocore.session")
 
 _Read = TypeVar("_Read")
-_lock = threading.Lock()
+_lock = free_in_children(threading.Lock())
 _held: dict[str, Any] = {}
 
 

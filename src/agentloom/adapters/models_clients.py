@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 from agentloom.adapters.models_sse import hear_errors
+from agentloom.runtime.locks import free_in_children
 
 if TYPE_CHECKING:
     from agentloom.adapters.models_route import Route
@@ -26,7 +27,7 @@ _Key = tuple[str, str | None, str | None, bool, str | None]
 _BARE = ("google", "bedrock", "bedrock-invoke")
 _SDKS = {"responses": "openai"}  # protocols that are not named like their SDK
 
-_lock = threading.Lock()
+_lock = free_in_children(threading.Lock())
 _sync: dict[_Key, Any] = {}
 _async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, tuple[Any, AsyncGenerator[None]]]]
 _async = weakref.WeakKeyDictionary()
@@ -107,8 +108,6 @@ def close_all() -> None:
 
 def _forget() -> None:
     # A child process must not write into its parent's connections.
-    global _lock
-    _lock = threading.Lock()
     _sync.clear()
     _async.clear()
 

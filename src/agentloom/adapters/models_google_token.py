@@ -12,6 +12,7 @@ import google.auth.transport
 import httpx2
 
 from agentloom.errors import ModelError
+from agentloom.runtime.locks import free_in_children
 
 if TYPE_CHECKING:
     from agentloom.adapters.models_route import Route
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["authorization"]
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-_lock = threading.Lock()
+_lock = free_in_children(threading.Lock())
 _held: dict[str, Any] = {}
 _auth: Any = google.auth  # its functions are typed in part only
 

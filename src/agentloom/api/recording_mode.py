@@ -17,6 +17,7 @@ from typing import Literal, cast, get_args
 from agentloom.api.trace import Trace
 from agentloom.errors import LoomError, TargetError
 from agentloom.runtime.contexts import put
+from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.seams import stand_by
 from agentloom.store import Query, Store, open_store
 
@@ -48,7 +49,7 @@ class _Given:
         self._where = where
         self._by_name: dict[str, list[Trace]] = {}
         self._asked: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = free_in_children(threading.Lock())
         for trace in traces:
             self._by_name.setdefault(trace.name, []).append(trace)
 

@@ -25,6 +25,7 @@ from agentloom.runtime.effects import WRITE_FLAGS
 from agentloom.runtime.finding import is_upkeep
 from agentloom.runtime.guard_allow import on_scopes, reason_for
 from agentloom.runtime.guard_env import Recorded
+from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.scope import current, require
 from agentloom.runtime.work import Work, doing, under_way
 
@@ -288,7 +289,7 @@ def stat_of(original: Callable[..., os.stat_result], path: PathArg, *, follow: b
 
 # -- where -------------------------------------------------------------------------------------------------------------
 
-_lock = threading.Lock()
+_lock = free_in_children(threading.Lock())
 _active = 0
 _installed = False
 _moving = False

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, called_as, stand_in
+from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.scope import Scope, here
 from agentloom.runtime.session import Session
 
@@ -32,7 +33,7 @@ _KEEPERS = {
 """Modules with a time stamp of their own: its name, and the functions that use it."""
 
 _LOADED: set[str] = set()
-_lock = threading.RLock()
+_lock = free_in_children(threading.RLock())
 
 
 def _random(session: Session, bits: int) -> int:

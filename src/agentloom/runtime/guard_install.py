@@ -20,6 +20,7 @@ from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_clock import REAL_TIME
 from agentloom.runtime.guard_names import NAMES
 from agentloom.runtime.guard_values import hold_arguments
+from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.scope import here
 
 __all__ = ["install"]
@@ -31,7 +32,7 @@ _WAITING = (
 )  # fmt: skip
 """Modules of the standard library that ask ``time`` how long they have waited for threads, sockets and processes."""
 
-_lock = threading.Lock()
+_lock = free_in_children(threading.Lock())
 _state: list[str] = []
 
 

@@ -97,7 +97,11 @@ def install_loaded() -> bool:
 
 def _pseudo_bytes(real: Callable[..., tuple[bytes, bool]]) -> Callable[..., tuple[bytes, bool]]:
     """``ssl.RAND_pseudo_bytes``, up to Python 3.11, which says whether the bytes are strong."""
-    strong = _bytes(lambda size: real(size)[0])
+
+    def from_system(size: Any) -> bytes:
+        return real(size)[0]
+
+    strong = _bytes(from_system)
 
     def pseudo_bytes(_: object, num: Any, /) -> tuple[bytes, bool]:
         return real(num) if acting() is None else (strong(_, num), True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import _thread
 from typing import Any
 
+from agentloom.runtime.locks import free_in_children
+
 __all__ = ["REAL_ACQUIRE", "REAL_RELEASE", "Gate", "Mutex"]
 
 _LOCK: Any = _thread.LockType
@@ -23,7 +25,7 @@ class Mutex:
     __slots__ = ("_lock",)
 
     def __init__(self) -> None:
-        self._lock = _thread.allocate_lock()
+        self._lock = free_in_children(_thread.allocate_lock())
 
     def __enter__(self) -> None:
         REAL_ACQUIRE(self._lock)

@@ -1,7 +1,7 @@
-"""Calls that belong to no run: they pass as ever, are counted, and are told once for each client.
+"""Calls that belong to no run: they pass as ever, and are told once for each client.
 
 Seams ask here for what they let through, from the first run of a process on (before, nothing is patched). Host work of
-a run does not count, nor what somebody left out of the record on purpose.
+a run is not told, nor what somebody left out of the record on purpose.
 """
 
 from __future__ import annotations
@@ -12,44 +12,41 @@ import threading
 from types import FrameType
 
 from agentloom.runtime.left_out import left_out_here
+from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.places import SITES, is_library
 from agentloom.runtime.scope import current
+from agentloom.runtime.unrecorded import refuse_unrecorded
 from agentloom.runtime.work import under_way
 
-__all__ = ["client_of", "counts", "passes"]
+__all__ = ["client_of", "passes"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MOST = 100  # clients that are told apart
-_counts: dict[str, int] = {}
-_lock = threading.Lock()
+_told: set[str] = set()
+_lock = free_in_children(threading.Lock())
 _log = logging.getLogger("agentloom.recording")
 
 
 def passes(client: str, where: str = "") -> bool:
-    """Whether a call of ``client`` (such as ``httpx2.AsyncClient``) to ``where`` belongs to no run. Then it counts."""
+    """Whether a call of ``client`` (such as ``httpx2.AsyncClient``) to ``where`` belongs to no run."""
     if current() is not None:
         return False
     if under_way() is not None or left_out_here() is not None:
         return True
+    to = f" to {where}" if where else ""
+    if refuse_unrecorded(f"a call of {client}{to}"):
+        return True
     with _lock:
-        first = client not in _counts
-        if first and len(_counts) >= _MOST:
-            return True
-        _counts[client] = _counts.get(client, 0) + 1
+        first = client not in _told and len(_told) < _MOST
+        if first:
+            _told.add(client)
     if first:
-        to = f" to {where}" if where else ""
         _log.warning(
             "a call of %s%s belongs to no run: it passes, and is not recorded (told once for each client)."
             " If it should be: make it in an agent, or in record(...)",
             client, to,
         )  # fmt: skip
     return True
-
-
-def counts() -> dict[str, int]:
-    """How many calls of each client belonged to no run so far in this process."""
-    with _lock:
-        return dict(_counts)
 
 
 def client_of(frame: FrameType | None) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import cast
 
+from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.scope import run_outside
 
 __all__ = ["CARRIERS", "load_seams", "stand_by"]
@@ -34,7 +35,7 @@ _GROUP = "agentloom.seams"
 _OWN = "agentloom.adapters.sdks:watch"
 """The adapters of this package, also where its metadata is not installed (a source tree, an archive on the path)."""
 
-_lock = threading.RLock()
+_lock = free_in_children(threading.RLock())
 _standing = _loaded = False
 
 

@@ -21,6 +21,7 @@ from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.engine import Delivery
 from agentloom.runtime.live import LiveSource
+from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.scope import Scope, entered, outside
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class StockCalls:
 
     def __init__(self, in_place: InPlace) -> None:
         self._in_place = in_place
-        self._lock = threading.RLock()
+        self._lock = free_in_children(threading.RLock())
         self._waits = 0
         self._segment = False
         self._marked = False
