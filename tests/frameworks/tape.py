@@ -84,7 +84,11 @@ def record(program: str, agent: Any, count: int, folder: str) -> dict[str, Any]:
                 recorded(provider.openai_url, f"question {number}")
         asked = provider.count
     calls = [call for row in store.runs() for call in Trace(store.read(row.run)).calls]
-    return {"runs": count, "asked": asked, "kinds": dict(sorted(Counter(call.kind for call in calls).items()))}
+    return {
+        "runs": count,
+        "asked": asked,
+        "kinds": dict(sorted(Counter(call.kind for call in calls).items())),
+    }
 
 
 def replay(folder: str) -> dict[str, Any]:

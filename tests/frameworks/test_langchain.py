@@ -29,7 +29,7 @@ from langchain_core.tools import (
 from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.prebuilt import InjectedState, ToolNode, ToolRuntime
 from langgraph.types import Command, Send
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tests.frameworks.proof import both, kinds, recorded
 
@@ -184,7 +184,7 @@ def test_arguments_that_do_not_fit_reach_no_tool() -> None:
 class Wide(BaseTool):
     name: str = "wide"
     description: str = "A class of its own."
-    metadata: dict[str, Any] | None = {"agentloom": "read"}
+    metadata: dict[str, Any] | None = Field(default={"agentloom": "read"})
 
     def _run(self, question: str, config: RunnableConfig, run_manager: Any = None) -> str:
         RAN.append(config["metadata"]["user"])

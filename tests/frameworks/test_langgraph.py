@@ -1,4 +1,4 @@
-"""LangGraph on the real package, without a model: nodes in paths, checkpointers, interrupts, tools that ask a person."""
+"""LangGraph on the real package, without a model: nodes, checkpointers, interrupts, tools that ask a person."""
 
 from __future__ import annotations
 

@@ -96,14 +96,14 @@ def _awaited(tool: Any, plain: Any) -> Any:
 
 def _asked(tool: Any, plain: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tool, Any]:
     """The call, and what runs it with the arguments that are recorded."""
-    context = getattr(tool, "ctx_param_name", None)
-    injected = {name: value for name, value in kwargs.items() if name == context}
-    given: dict[str, Any] = {name: value for name, value in kwargs.items() if name != context}
+    # Annotations that are texts are not seen by LlamaIndex: what is given tells, too.
+    injected = {name: value for name, value in kwargs.items() if _is_context(value)}
+    given: dict[str, Any] = {name: value for name, value in kwargs.items() if name not in injected}
     if args:
         given = {_POSITIONAL: list(args), **given}
     name = tool.metadata.get_name()
     said = declared_effect(getattr(tool, "partial_metadata", None), name)
-    if said is None and getattr(tool, "requires_context", False):
+    if said is None and (injected or getattr(tool, "requires_context", False)):
         said = AGENT
     declare_once(getattr(tool, "real_fn", None))
 
@@ -112,6 +112,11 @@ def _asked(tool: Any, plain: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         return plain(*more.pop(_POSITIONAL, ()), **injected, **more)
 
     return Tool("llama-index", name, given, said), perform
+
+
+def _is_context(value: object) -> bool:
+    kind = type(value)
+    return kind.__name__ == "Context" and kind.__module__.partition(".")[0] in ("workflows", "llama_index")
 
 
 # -- retrievers ------------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def documents_words(tree: Tree, width: int) -> str | None:
     for number, document in enumerate(tree):
         fields = _fields_of(document)
         score = scores[number] if number < len(scores) else fields.get("score")
-        named = fields.get("id") or fields.get("id_")
+        named = fields.get("id") or fields.get("id_") or _fields_of(fields.get("node")).get("id_")
         if named is None:
             return None
         words.append(f"{named} {score:.3g}" if isinstance(score, int | float) else str(named))

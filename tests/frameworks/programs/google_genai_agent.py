@@ -36,5 +36,7 @@ async def agent(url: str, question: str) -> list[str]:
     options = types.HttpOptions(base_url=url.removesuffix("/v1"))
     client = genai.Client(api_key="unused", http_options=options)
     return await asyncio.gather(
-        converse(client, f"{question} a"), streamed(client, f"{question} b"), converse(client, f"{question} c")
+        converse(client, f"{question} a"),
+        streamed(client, f"{question} b"),
+        converse(client, f"{question} c"),
     )
