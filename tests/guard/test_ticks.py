@@ -203,8 +203,7 @@ def test_importing_and_finalisers_are_no_readings() -> None:
         return time.monotonic() - before
 
     trace = imports.run(store=MemoryStore())
-    (tick,) = Recording.from_journal(trace.journal).ticks
-    assert tick.reads == 2
+    assert sum(tick.reads for tick in Recording.from_journal(trace.journal).ticks) == 2
     assert trace.replay().verdict == "identical"
     assert trace.replay().verdict == "identical", "now that it is loaded"
 

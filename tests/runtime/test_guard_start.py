@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from agentloom.runtime.guard import OFF
-from agentloom.runtime.guard_start import guard_for_recording, guard_for_replay
+from agentloom.runtime.guard_start import begins, guard_for_recording, guard_for_replay
 
 
 def unknown(what: str, where: str) -> BaseException:
@@ -42,3 +44,14 @@ def test_a_replay_goes_by_what_was_recorded() -> None:
 
 def test_a_trace_from_before_the_guard_has_none() -> None:
     assert guard_for_replay({"durability": "process"}, {"start": 5}, dict, dict, unknown) is OFF
+
+
+def test_a_run_begins_when_everything_is_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = guard_for_recording("virtual")
+    monkeypatch.setattr("agentloom.runtime.guard_start._time_ns", lambda: 70)
+    monkeypatch.setattr("agentloom.runtime.guard_start._monotonic_ns", lambda: 7)
+    begins(guard)
+    assert guard.clock_facts() == {"start": 70, "monotonic": 7}
+    off = guard_for_recording("off")
+    begins(off)
+    assert off.clock_facts() == {"start": 70}

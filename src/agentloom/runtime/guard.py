@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from threading import get_ident
@@ -43,7 +42,6 @@ effects pass when recording and are listed. ``off``: nothing is virtual, and not
 DEFAULT_POLICY: GuardPolicy = "strict"
 
 ENTROPY_BYTES = 32
-_time_ns, _monotonic_ns = time.time_ns, time.monotonic_ns
 _POLICIES: tuple[str, ...] = get_args(GuardPolicy)
 _READING = 1_000
 """Nanoseconds that reading a clock takes: no two readings are the same, and a rate is never divided by zero."""
@@ -119,12 +117,6 @@ class Guard:
         self._shown = 0
         self._counts: dict[str, int] = {}
         self._randoms: dict[str, random.Random] = {}
-
-    def begin(self) -> None:
-        """The run begins now: what its clocks are to show at virtual time 0."""
-        self.start = _time_ns()
-        if self.virtual:
-            self.monotonic = _monotonic_ns()
 
     @property
     def virtual(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from agentloom.format.values import Tree
 from agentloom.runtime.guard import ENTROPY_BYTES, OFF, Guard, GuardPolicy, policy_facts
 
-__all__ = ["REAL_CLOCKS", "guard_for_recording", "guard_for_replay"]
+__all__ = ["REAL_CLOCKS", "begins", "guard_for_recording", "guard_for_replay"]
 
 _urandom, _time_ns, _monotonic_ns, _real_folder = os.urandom, time.time_ns, time.monotonic_ns, os.getcwd
 
@@ -38,6 +38,13 @@ def guard_for_recording(policy: GuardPolicy) -> Guard:
     return Guard(
         policy, _urandom(ENTROPY_BYTES), start=start, monotonic=_monotonic_ns(), environment=Snapshot()
     )
+
+
+def begins(guard: Guard) -> None:
+    """The run begins now: this is what its clocks show at virtual time 0."""
+    guard.start = _time_ns()
+    if guard.virtual:
+        guard.monotonic = _monotonic_ns()
 
 
 def guard_for_replay(

@@ -19,7 +19,7 @@ from agentloom.runtime.collecting import watch_collector
 from agentloom.runtime.engine import Engine
 from agentloom.runtime.guard import Guard, chosen_policy
 from agentloom.runtime.guard_effects import tell_unrecorded, watch_run
-from agentloom.runtime.guard_start import REAL_CLOCKS, guard_for_recording
+from agentloom.runtime.guard_start import REAL_CLOCKS, begins, guard_for_recording
 from agentloom.runtime.guard_wraps import guard_process
 from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
@@ -146,7 +146,7 @@ def begin(
             session.passes = guard.policy == "virtual"
             guard_process()
             watch_run(session)
-        guard.begin()
+        begins(guard)
         source.began()
         try:
             ledger.start(_facts(agent, run_id, options, guard), payloads, nonce)
