@@ -1,4 +1,5 @@
-"""Says once when a model answers as another one than before: resolved model, ``system_fingerprint``.
+"""Says once when a model answers as another one than before (resolved model, ``system_fingerprint``), and when a server
+serves other tools than before.
 
 The answers of a run are looked at as they reach the agent, recorded ones as well as live ones: what a resumed or forked
 run asks live is compared with what its trace holds.
@@ -10,9 +11,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from agentloom.adapters.mcp_tools import Served, compare_tools
 from agentloom.runtime.scope import current
 
-__all__ = ["teller"]
+__all__ = ["teller", "tools_served"]
 
 _log = logging.getLogger("agentloom.drift")
 _FACTS = {"model": "model", "modelVersion": "model", "system_fingerprint": "system_fingerprint"}
@@ -67,3 +69,26 @@ def _remember(run: str) -> None:
         for key in [key for key in _seen if key[0] == gone]:
             del _seen[key]
             _told.discard(key)
+
+
+_served: dict[str, tuple[str, list[Any]]] = {}
+_SERVERS = 256  # whose tools are remembered
+
+
+def tools_served(server: str, tools: Served) -> None:
+    """``server`` (its name) says that it has ``tools``. What is different from the list before, of this run or of an
+    earlier one in the process, is said once."""
+    scope = current()
+    if scope is None:
+        return
+    run = scope.session.run_id
+    before = _served.get(server)
+    if before is None and len(_served) >= _SERVERS:
+        del _served[next(iter(_served))]
+    _served[server] = (run, list(tools))
+    if before is None:
+        return
+    said = compare_tools(before[1], tools)
+    if said:
+        when = "within the run" if before[0] == run else f"since run {before[0]}"
+        _log.warning("the tools of server %s changed %s: %s", server, when, "; ".join(said))

@@ -241,6 +241,8 @@ _PROFILES: dict[str, Profile] = {
     for profile in (
         Profile("plain/1"),
         Profile("tool/1"),
+        # The same request to a server that is started elsewhere, or traced in another way, asks for the same answer.
+        Profile("mcp/1", noted=frozenset(["target", "meta"])),
         Profile(
             "openai.chat/1",
             key=_CHAT_KEY,

@@ -1,0 +1,304 @@
+"""MCP clients: the SDK's transports connect outside of a run, and its sessions make host calls.
+
+What is replaced: each transport (nothing is started or connected in the run, and nothing at all on replay), and the
+dispatcher that a session drives, where the session's streams come from such a transport.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from types import ModuleType
+from typing import Any, cast
+
+from agentloom.adapters.mcp_link import Link, Sdk, Writer, connected
+from agentloom.adapters.mcp_outer import Opener, Question
+from agentloom.adapters.releases import needed
+from agentloom.errors import NotSupported
+from agentloom.runtime.passed import passes
+from agentloom.runtime.profiles import plain_url
+from agentloom.runtime.scope import current
+
+__all__ = ["install_client", "install_dispatcher", "install_memory", "install_transport"]
+
+_TRANSPORTS = {
+    "mcp.client.stdio": ("stdio_client",),
+    "mcp.client.sse": ("sse_client",),
+    "mcp.client.streamable_http": ("streamable_http_client",),
+}
+_CALLBACKS = ("_sampling_callback", "_elicitation_callback", "_list_roots_callback")
+_HANDLERS = ("_logging_callback", "_message_handler")
+
+
+# -- transports ----------------------------------------------------------------------------------------------------
+
+
+def install_transport(module: ModuleType) -> None:
+    """Replace the transports of a module of ``mcp.client``, also where other modules have them already. Idempotent.
+    Raises ``NotSupported`` for a release that is built in another way."""
+    if getattr(module, "__agentloom__", False):
+        return
+    for name in _TRANSPORTS[module.__name__]:
+        original = getattr(module, name, None)
+        if not callable(original):
+            raise NotSupported(
+                f"this release of mcp has no {module.__name__}.{name}: such connections are not recorded",
+                hint="install a release of mcp that agentloom's tests name",
+            )
+        made = _transport(original, name)
+        for other in list(sys.modules.values()):
+            if getattr(other, "__dict__", {}).get(name) is original:
+                setattr(other, name, made)
+    cast(Any, module).__agentloom__ = True
+
+
+def _transport(original: Any, name: str) -> Any:
+    @functools.wraps(original)
+    def transport(*args: Any, **kwargs: Any) -> Any:
+        return _Transport(original, name, args, kwargs)
+
+    return transport
+
+
+class _Transport(AbstractAsyncContextManager[Any]):
+    """A transport that decides where it is entered whether a run is there."""
+
+    def __init__(self, original: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        inspect.signature(original).bind(*args, **kwargs)  # raises here what the transport would
+        self._original, self._name, self._args, self._kwargs = original, name, args, kwargs
+        self._entered: Any = None
+
+    def _plain(self) -> Any:
+        return self._original(*self._args, **self._kwargs)
+
+    async def __aenter__(self) -> Any:
+        target = _target(self._original, self._name, self._args, self._kwargs)
+        if passes(f"mcp {self._name}", str(target.get("url", ""))):
+            self._entered = self._plain()
+            return await self._entered.__aenter__()
+        self._entered = connected(sdk(), _over_streams(self._plain), target)
+        link = await self._entered.__aenter__()
+        return link.reader, link.writer
+
+    async def __aexit__(self, *exc: object) -> Any:
+        return await self._entered.__aexit__(*exc)
+
+
+def _target(original: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What is connected to, without credentials: of an environment only the names."""
+    given = inspect.signature(original).bind(*args, **kwargs).arguments
+    if name == "stdio_client":
+        server = given["server"]
+        return {
+            "transport": "stdio",
+            "command": str(server.command),
+            "args": [str(one) for one in server.args],
+            "cwd": None if server.cwd is None else str(server.cwd),
+            "env": sorted(server.env or {}),
+        }
+    kind = "sse" if name == "sse_client" else "streamable-http"
+    return {"transport": kind, "url": plain_url(str(given["url"]))}
+
+
+def _over_streams(transport: Callable[[], Any]) -> Opener:
+    """Opens a transport that gives streams, with the SDK's own dispatcher over them."""
+
+    async def opener(stack: AsyncExitStack, fault: Callable[[Exception], Awaitable[None]]) -> Any:
+        reader, writer = (await stack.enter_async_context(transport()))[:2]
+        return _dispatchers().JSONRPCDispatcher(reader, writer, on_stream_exception=fault)
+
+    return opener
+
+
+def install_memory(module: ModuleType) -> None:
+    """Patch ``mcp.client._memory``: a server in this process runs outside of a run. Idempotent. Raises
+    ``NotSupported`` for a release that is built in another way."""
+    if getattr(module, "__agentloom__", False):
+        return
+    needed(module, "InMemoryTransport", "_connect")
+    memory: Any = cast(Any, module).InMemoryTransport
+    original = memory._connect
+
+    @asynccontextmanager
+    async def connect(self: Any) -> AsyncGenerator[Any]:
+        if current() is None:
+            async with original(self) as streams:
+                yield streams
+            return
+        opener = _over_streams(functools.partial(original, self))
+        async with connected(sdk(), opener, {"transport": "memory"}) as link:
+            yield link.reader, link.writer
+
+    memory._connect = connect
+    cast(Any, module).__agentloom__ = True
+
+
+def install_client(module: ModuleType) -> None:
+    """Patch ``mcp.client.client``: a server in this process that is asked directly runs outside of a run. Idempotent.
+    Raises ``NotSupported`` for a release that is built in another way."""
+    if getattr(module, "__agentloom__", False):
+        return
+    client = cast(Any, module)
+    original = getattr(module, "_connect_inproc", None)
+    if not callable(original):
+        raise NotSupported(
+            "this release of mcp has no mcp.client.client._connect_inproc: servers in memory run in the run itself",
+            hint="install a release of mcp that agentloom's tests name",
+        )
+
+    @functools.wraps(original)
+    def connect_inproc(server: Any) -> Any:
+        plain: Any = original(server)
+
+        async def connect(stack: AsyncExitStack, mode: Any, raise_exceptions: bool) -> Any:
+            if current() is None or mode == "legacy":  # that one goes over a transport in memory
+                return await plain(stack, mode, raise_exceptions)
+
+            async def opener(outer: AsyncExitStack, _: Any) -> Any:
+                return await plain(outer, mode, raise_exceptions)
+
+            link = await stack.enter_async_context(connected(sdk(), opener, {"transport": "memory"}))
+            link.direct = True
+            return _dispatchers().JSONRPCDispatcher(link.reader, link.writer)
+
+        return connect
+
+    client._connect_inproc = connect_inproc
+    client.__agentloom__ = True
+
+
+# -- sessions ------------------------------------------------------------------------------------------------------
+
+
+def install_dispatcher(module: ModuleType) -> None:
+    """Patch ``mcp.shared.jsonrpc_dispatcher``: over the streams of a run it makes host calls. Idempotent. Raises
+    ``NotSupported`` for a release that is built in another way."""
+    if getattr(module, "__agentloom__", False):
+        return
+    for name in ("send_raw_request", "notify", "run"):
+        needed(module, "JSONRPCDispatcher", name)
+    base: Any = cast(Any, module).JSONRPCDispatcher
+    made: Any = type("RunDispatcher", (_RunDispatcher, base), {})
+
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        writer = args[1] if len(args) > 1 else kwargs.get("write_stream")
+        return object.__new__(made if cls is base and isinstance(writer, Writer) else cls)
+
+    base.__new__ = new
+    cast(Any, module).__agentloom__ = True
+
+
+class _RunDispatcher:
+    """What is different in a dispatcher of a run: where requests and notifications go."""
+
+    @property
+    def _link(self) -> Link:
+        link: Link = cast(Any, self)._write_stream.link
+        return link
+
+    async def run(self, on_request: Any, on_notify: Any, *args: Any, **kwargs: Any) -> None:
+        own, link = cast(Any, self), self._link
+        session = getattr(on_request, "__self__", None)
+        link.live = link.connection.answers = session is None or _has(session, _CALLBACKS)
+        handlers = session is None or _has(session, _HANDLERS)
+        link.connection.listens = (
+            handlers or link.live or bool(getattr(session, "_notification_bindings", None))
+        )
+        link.live = link.live or (handlers and not _only_evicts(session))
+
+        def spawn(callback: Any, *given: Any) -> None:
+            own._tg.start_soon(_contained, callback, given)
+
+        link.spawn = spawn
+        await cast(Any, super()).run(on_request, on_notify, *args, **kwargs)
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: Mapping[str, Any] | None = None, **_: Any
+    ) -> dict[str, Any]:
+        own = cast(Any, self)
+        if own._closed:
+            raise sdk().error(-32000, "Connection closed")
+        if not own._running:
+            raise RuntimeError("JSONRPCDispatcher.send_raw_request called before run()")
+        more: dict[str, Any] = dict(opts or {})
+        on_progress, on_token = more.pop("on_progress", None), more.pop("on_resumption_token", None)
+        timeout = more.pop("timeout", None)
+        question = Question(method, None if params is None else dict(params), more)
+        return await self._link.ask(question, on_progress, on_token, timeout)
+
+    async def notify(
+        self, method: str, params: Mapping[str, Any] | None, opts: Mapping[str, Any] | None = None, **_: Any
+    ) -> None:
+        if not cast(Any, self)._closed:
+            question = Question(method, None if params is None else dict(params), dict(opts or {}))
+            await self._link.tell(question)
+
+
+def _has(session: Any, names: tuple[str, ...]) -> bool:
+    """Whether a session has a callback of its user's among ``names``."""
+    return any(
+        not getattr(getattr(session, name, None), "__name__", "").startswith("_default_") for name in names
+    )
+
+
+def _only_evicts(session: Any) -> bool:
+    """Whether what looks at notifications is the SDK's own cache, and nobody else."""
+    if _has(session, ("_logging_callback",)):
+        return False
+    handler: Any = session._message_handler
+    if getattr(handler, "__qualname__", "") != "_evicting_message_handler.<locals>.handler":
+        return False
+    return inspect.getclosurevars(handler).nonlocals.get("user_handler") is None
+
+
+async def _contained(callback: Any, given: tuple[Any, ...]) -> None:
+    """As the SDK calls callbacks: what one raises is logged."""
+    try:
+        await callback(*given)
+    except Exception:  # noqa: BLE001 - the SDK's own rule for callbacks
+        _dispatchers().logger.exception("progress callback raised")
+
+
+# -- the SDK's types -----------------------------------------------------------------------------------------------
+
+
+def _dispatchers() -> Any:
+    from mcp.shared import jsonrpc_dispatcher
+
+    return jsonrpc_dispatcher
+
+
+@functools.cache
+def sdk() -> Sdk:
+    """What the links of a run need of the SDK."""
+    import mcp_types as types
+    from mcp.shared.exceptions import MCPError
+    from mcp.shared.message import SessionMessage
+
+    from agentloom.runtime.registry import TYPES
+
+    TYPES.declare(types.ErrorData)
+
+    def message(fields: dict[str, Any]) -> Any:
+        made: dict[str, Any] = {"jsonrpc": "2.0", "method": fields["method"]}
+        if fields.get("params") is not None:
+            made["params"] = fields["params"]
+        if "id" in fields:
+            return SessionMessage(types.JSONRPCRequest(id=fields["id"], **made))
+        return SessionMessage(types.JSONRPCNotification(**made))
+
+    def unpacked(item: Any) -> dict[str, Any]:
+        return cast("dict[str, Any]", item.message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+
+    def timed_out(method: str, seconds: float, direct: bool) -> Exception:
+        text = (
+            f"Timed out after {seconds}s waiting for {method!r}"
+            if direct
+            else f"Request {method!r} timed out"
+        )
+        return MCPError(types.REQUEST_TIMEOUT, text)
+
+    return Sdk(error=MCPError, message=message, unpacked=unpacked, timed_out=timed_out)
