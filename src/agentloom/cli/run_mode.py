@@ -87,7 +87,7 @@ def _found(settings: Settings, name: str, tags: Mapping[str, str]) -> Found:
 
 
 def _same_arguments(found: Found, recorded: Any, args: Sequence[str]) -> None:
-    then: dict[str, Any] = recorded if isinstance(recorded, dict) else {}
+    then = cast("dict[str, Any]", recorded if isinstance(recorded, dict) else {})
     positional = then.get("args")
     if isinstance(positional, dict):  # a tuple, as it is written
         positional = cast("dict[str, Any]", positional).get("$tuple")
@@ -124,6 +124,6 @@ def _alike(now: Any, then: Any) -> bool:
 
 
 def _words(positional: Any, named: Mapping[str, Any]) -> str:
-    words = [json.dumps(one, ensure_ascii=False) for one in positional or []]
+    words = [json.dumps(one, ensure_ascii=False) for one in cast("list[Any]", positional or [])]
     words += [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in named.items()]
     return " ".join(words) or "none"

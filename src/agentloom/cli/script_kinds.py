@@ -132,21 +132,23 @@ def filled(value: Any, parts: dict[Any, Any]) -> Any:
     return made
 
 
-def become(value: Any, new: Any, kept: Any = 0) -> None:
+def become(value: Any, new: Any, kept: Any = 0, *, merging: bool = False) -> None:
     """Give ``value`` the contents of ``new``, an object of the same kind, beside what stays: ``kept`` items at the
-    front of a list; True: the other members of a mapping. ``LookupError`` where the two are of different kinds."""
+    front of a list; True: the other members of a mapping. ``merging``: what it holds and is such an object as the new
+    one stays too, for other code of the program has put it there. ``LookupError`` where the kinds are different."""
+    chosen = either if merging else _new
     kind = class_of(value)
     if kind is not type(new):
         raise LookupError(f"{kind.__qualname__}, not {type(new).__qualname__}")
     if kind is dict:
-        held = {step: _either(value.get(step), part) for step, part in new.items()}
+        held = {step: chosen(value.get(step), part) for step, part in new.items()}
         if kept is not True:
             value.clear()
         value.update(held)
     elif kind is list:
         front = int(kept)
         old = value[front:]
-        value[front:] = [_either(old[at] if at < len(old) else None, part) for at, part in enumerate(new)]
+        value[front:] = [chosen(old[at] if at < len(old) else None, part) for at, part in enumerate(new)]
     elif kind is bytearray:
         value[:] = new
     elif kind is set:
@@ -164,8 +166,12 @@ def become(value: Any, new: Any, kept: Any = 0) -> None:
             object.__setattr__(value, name, getattr(new, name))
 
 
-def _either(old: Any, new: Any) -> Any:
-    """``old`` where it is such an object as ``new``: other code of the program has put it there meanwhile."""
+def _new(_old: Any, new: Any) -> Any:
+    return new
+
+
+def either(old: Any, new: Any) -> Any:
+    """``old`` where it is such an object as ``new``, else ``new``."""
     if old is new or type(old) is not type(new) or not changeable(new):
         return new
     try:

@@ -2,9 +2,9 @@
 
 A tool is given the script's own objects. Those that can be changed (lists, mappings, sets, byte arrays, dataclasses,
 models) are looked at before and after: what has changed is kept beside the result, each object by the way that leads to
-it (``["args", "cart", 0]``, ``["__main__", "STATE"]``). A replay, which runs no tool, gives the same objects of the
-replayed script their new contents. The result may be, or hold, such an object: then it is that object again. Variables
-that a tool binds anew are kept in the same way.
+it (``["args", "cart", 0]``, ``["module:__main__", "STATE"]``). A replay, which runs no tool, gives the same objects of
+the replayed script their new contents. The result may be, or hold, such an object: then it is that object again, if it
+is what was recorded. Variables that a tool binds anew are kept in the same way.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from agentloom.cli.script_kinds import (
     become,
     changeable,
     contents,
+    either,
     filled,
     in_order,
     kept_of,
@@ -27,7 +28,7 @@ from agentloom.cli.script_kinds import (
 )
 from agentloom.runtime.registry import TYPES
 
-__all__ = ["ARGUMENTS", "Before", "Changes", "Roots", "Shared", "put_back"]
+__all__ = ["ARGUMENTS", "Before", "Changes", "Roots", "Shared", "place_of", "put_back"]
 
 Way = tuple[Any, ...]
 """The way to an object: a root, a name, then a key, an index or the name of an attribute for each step."""
@@ -57,12 +58,14 @@ class Changes:
     """A tool's result, what the tool printed (``[[stream, text], ...]``), and what it changed in place:
     ``[[way or number, kept, contents], ...]``, where ``kept`` is how many items at the front of a list stay, or true:
     the other members of a mapping do. ``bound``: ``[[root, name, value], ...]``, variables that it bound anew.
-    ``lost``: in words, what it changed and cannot be kept; nothing is replayed past it."""
+    ``same``: ``[[steps, way or number], ...]``, which objects stand in the result. ``lost``: in words, what it changed
+    and cannot be kept; nothing is replayed past it."""
 
     value: Any
     printed: list[list[str]]
     changed: list[list[Any]]
     bound: list[list[Any]]
+    same: list[list[Any]]
     lost: str | None = None
 
 
@@ -124,13 +127,12 @@ class Seen:
         self._met: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
         self._later: list[tuple[int, Any]] = []
-        self._pointed = False
 
     def written(self, printed: list[list[str]]) -> Changes | None:
         """None: nothing was changed, and no object of the result is known or met twice."""
         self._count([self.value, *(now for _, _, now in self.bound)])
         self._count([part for _, one, kept in self.changed for _, part in _new(one, kept)])
-        shown = self._copy(self.value, 0)
+        same = [[steps, shared.at] for steps, shared in self._shared((), self.value)]
         bound = [[root, name, self._copy(now, 0)] for root, name, now in self.bound]
         made: list[list[Any]] = []
         for way, one, kept in self.changed:
@@ -139,7 +141,18 @@ class Seen:
             made.append([list(way), stays, self._inner(one, 0, kept)])
         for number, one in self._later:  # which may grow meanwhile
             made.append([number, 0, self._inner(one, 0)])
-        return Changes(shown, printed, made, bound) if made or bound or self._pointed else None
+        return Changes(self.value, printed, made, bound, same) if made or bound or same else None
+
+    def _shared(self, steps: tuple[Any, ...], value: Any) -> Iterator[tuple[list[Any], Shared]]:
+        """Where in the result objects stand that are known or met more than once."""
+        if type(value) in PLAIN or len(steps) > _DEEP:
+            return
+        shown = self._standing(value)
+        if shown is not None:
+            yield list(steps), shown
+            return
+        for step, part in parts_of(value):
+            yield from self._shared((*steps, step), part)
 
     def _count(self, todo: list[Any]) -> None:
         """How often each object is met that is not known."""
@@ -159,12 +172,15 @@ class Seen:
             return value
         if not changeable(value):
             return again(value, [self._copy(part, depth + 1) for _, part in parts_of(value)])
+        return self._standing(value) or self._inner(value, depth)
+
+    def _standing(self, value: Any) -> Shared | None:
+        """What stands for an object that is known, or met more than once."""
         way = self._ways.get(id(value))
         if way is not None:
-            self._pointed = True
             return Shared(list(way))
         if self._met.get(id(value), 0) < 2:
-            return self._inner(value, depth)
+            return None
         number = self._numbers.get(id(value))
         if number is None:
             number = self._numbers[id(value)] = len(self._numbers)
@@ -188,24 +204,72 @@ def _new(value: Any, kept: Kept) -> list[tuple[Any, Any]]:
 # -- on replay ---------------------------------------------------------------------------------------------------------
 
 
-def put_back(found: Changes, roots: Roots, bind: Callable[[str, str, Any], None]) -> Any:
-    """Do what ``found`` says to the objects of ``roots``; the result. ``bind(root, name, value)`` binds a variable.
-    Raises ``LookupError``, before anything is changed, where an object is not there."""
+def put_back(found: Changes, roots: Roots, bind: Callable[[str, str, Any], None]) -> tuple[Any, list[str]]:
+    """Do what ``found`` says to the objects of ``roots``; the result, and in words what is not there to be changed.
+    ``bind(root, name, value)`` binds a variable."""
+    gone: list[str] = []
+    ways: dict[int, Any] = {}
+    for number, (at, _, _) in enumerate(found.changed):
+        if not isinstance(at, int):
+            _look_up(ways, number, roots, at, gone)
+    objects: dict[int, Any] = {}
+    for number, (_, at) in enumerate(found.same):
+        if not isinstance(at, int):
+            _look_up(objects, number, roots, at, [])
     numbered = {at: new for at, _, new in found.changed if isinstance(at, int)}
-    old = [(_at(roots, at), kept, new) for at, kept, new in found.changed if not isinstance(at, int)]
-    everything = [found.value, [value for _, _, value in found.bound], *(new for _, _, new in found.changed)]
+    everything = [[value for _, _, value in found.bound], *(new for _, _, new in found.changed)]
     there: dict[int, Any] = {}
     for shared in _shared_in(everything):
-        there[id(shared)] = numbered[shared.at] if isinstance(shared.at, int) else _at(roots, shared.at)
-    for one, _, new in old:
-        if type(one) is not type(new):
-            raise LookupError(f"{type(one).__qualname__}, not {type(new).__qualname__}")
-    value, bound, *_ = [_filled_in(one, there) for one in everything]
-    for one, kept, new in old:
-        become(one, new, kept)
+        if isinstance(shared.at, int):
+            there[id(shared)] = numbered[shared.at]
+        else:
+            _look_up(there, id(shared), roots, shared.at, gone)
+    bound, *contents = [_filled_in(one, there) for one in everything]
+    for number, new in enumerate(contents):
+        if number in ways:
+            try:
+                become(ways[number], new, found.changed[number][1], merging=True)
+            except LookupError:
+                gone.append(place_of(tuple(found.changed[number][0])))
     for (root, name, _), now in zip(found.bound, bound, strict=True):
-        bind(root, name, now)
+        try:
+            bind(root, name, now)
+        except LookupError:
+            gone.append(place_of((root, name)))
+    value = found.value
+    for number, (steps, at) in enumerate(found.same):
+        one = numbered.get(at) if isinstance(at, int) else objects.get(number)
+        if one is not None:
+            value = _replaced(value, steps, one)
+    return value, gone
+
+
+def _look_up(into: dict[int, Any], number: int, roots: Roots, way: list[Any], gone: list[str]) -> None:
+    try:
+        into[number] = _at(roots, way)
+    except LookupError:
+        gone.append(place_of(tuple(way)))
+
+
+def _replaced(value: Any, steps: list[Any], one: Any) -> Any:
+    """``value`` with the object ``one`` where the steps lead to, if it is what stands there."""
+    if not steps:
+        return either(one, value)
+    parts = dict(parts_of(value))
+    parts[steps[0]] = _replaced(parts[steps[0]], steps[1:], one)
+    if not changeable(value):
+        return again(value, list(parts.values()))
+    become(value, filled(value, parts))
     return value
+
+
+def place_of(way: Way) -> str:
+    """A way in words: ``its argument cart[0].total``, ``STATE``."""
+    root, name, *steps = way
+    text = "".join(
+        f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{step!r}]" for step in steps
+    )
+    return f"its argument {name}{text}" if root == ARGUMENTS else f"{name}{text}"
 
 
 def _at(roots: Roots, way: list[Any]) -> Any:
@@ -235,7 +299,7 @@ def _shared_in(values: list[Any]) -> Iterator[Shared]:
 def _filled_in(value: Any, there: Mapping[int, Any]) -> Any:
     """``value``, in place, with the objects that ``Shared`` stands for."""
     if isinstance(value, Shared):
-        return there[id(value)]
+        return there.get(id(value))
     if type(value) in PLAIN:
         return value
     parts = dict(parts_of(value))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from agentloom.cli.script_objects import ARGUMENTS, Before, Changes
+from agentloom.cli.script_objects import ARGUMENTS, Before, Changes, place_of
 from agentloom.cli.script_reach import Reach
 from agentloom.errors import ValueRefused
 from agentloom.format.values import encode
@@ -138,14 +138,14 @@ class Performed:
         lost = ""
         for one in [one for one in seen.changed if _refused(one[1]) is not None]:
             seen.changed.remove(one)
-            words = f"changes {_place(one[0])} in place ({_refused(one[1])})"
+            words = f"changes {place_of(one[0])} in place ({_refused(one[1])})"
             if one[0][0] == ARGUMENTS:
                 lost = lost or words
             else:
                 call.remarks.append(words)
         changes = seen.written(printed)
         if lost:
-            return Changes(value, printed, [], [], f"calls tool {self._name}, which {lost}")
+            return Changes(value, printed, [], [], [], f"calls tool {self._name}, which {lost}")
         return changes
 
 
@@ -164,12 +164,3 @@ def _refused(value: Any) -> str | None:
         at = "" if refused.path == "value" else f"{refused.path} is "
         return f"{at}{refused.type_name}, {refused.reason}"
     return None
-
-
-def _place(way: tuple[Any, ...]) -> str:
-    """``its argument cart[0].total``, ``STATE``."""
-    root, name, *steps = way
-    text = "".join(
-        f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{step!r}]" for step in steps
-    )
-    return f"its argument {name}{text}" if root == ARGUMENTS else f"{name}{text}"

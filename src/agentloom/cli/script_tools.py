@@ -154,13 +154,10 @@ class _Tool:
             self._effects.attempt(Effect("tool", found.lost, _caller()))
         if call.performed:
             return call.own
-        try:
-            reach = self.performed.reach
-            return put_back(found, reach.roots(call.arguments), reach.bind)
-        except LookupError as error:
-            what = f"calls tool {self._name}, which changed {error} when recorded: that is not there now"
-            self._effects.attempt(Effect("tool", what, _caller()))
-            return found.value
+        reach = self.performed.reach
+        value, gone = put_back(found, reach.roots(call.arguments), reach.bind)
+        call.remarks += [f"changed {place} when recorded, which is not there now" for place in gone]
+        return value
 
     def _failed(self, call: ToolCall, error: Exception) -> None:
         """The tool raised ``error``, or the machinery did. The program gets its own exception, with nothing of the
