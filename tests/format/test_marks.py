@@ -80,7 +80,7 @@ def test_nothing_begins_with_what_has_no_mark() -> None:
 @pytest.mark.parametrize("known", [False, True])
 def test_parts_cover_the_list_one_after_the_other(size: int, known: bool) -> None:
     """No item is marked twice, however the list grows. What is added is joined to the last part while that is under
-    32 KiB, and the mark of a part is what the pickler writes for all of it at once."""
+    64 KiB, and the mark of a part is what the pickler writes for all of it at once."""
     items: list[Any] = []
     marks = Marks()
     for number in range(60):
@@ -92,9 +92,9 @@ def test_parts_cover_the_list_one_after_the_other(size: int, known: bool) -> Non
         parts = marks._parts
         assert [0, *(end for _, end, _ in parts)] == [*(start for start, _, _ in parts), len(items)]
         assert [data for _, _, data in parts] == [mark(items[start:end]) for start, end, _ in parts]
-    full = [len(data or b"") >= 1 << 15 for _, _, data in marks._parts]
+    full = [len(data or b"") >= 1 << 16 for _, _, data in marks._parts]
     assert full[:-1] == [True] * (len(full) - 1)
-    assert len(full) == {10: 1, 2_000: 4, 70_000: 60}[size]
+    assert len(full) == {10: 1, 2_000: 2, 70_000: 60}[size]
 
 
 @pytest.mark.parametrize("items", [998, 999, 1000, 1001, 1002, 1999, 2001])
@@ -113,11 +113,11 @@ def test_a_part_holds_what_the_pickler_writes_in_one_batch(items: int) -> None:
 
 
 def test_a_large_part_is_marked_once_and_nothing_is_joined_to_it() -> None:
-    """32 KiB: as large as fits a processor's nearest cache."""
-    text = "x" * ((1 << 15) - len(mark([""]) or b""))
+    """64 KiB: as large as fits a processor's nearest cache."""
+    text = "x" * ((1 << 16) - len(mark([""]) or b""))
     for more, parts in ((0, 2), (-1, 1)):
         items: list[Any] = [text[: len(text) + more] if more else text]
-        assert len(mark(items) or b"") == (1 << 15) + more
+        assert len(mark(items) or b"") == (1 << 16) + more
         marks = Marks(items)
         marks.extend([*items, "y"])
         assert len(marks._parts) == parts

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 __all__ = ["Marks", "mark", "marker"]
 
 _PROTOCOL = 3  # the last one that writes no frames around the bytes
-_PART_BYTES = 1 << 15  # as large as a part may be that the pickler and the comparison find in a near cache
+_PART_BYTES = 1 << 16  # small enough for the processor's cache, where each part is written and compared
 _BATCH = 1000  # items that the pickler writes between one MARK and its APPENDS
 
 
@@ -64,7 +64,9 @@ class Marks:
 
     def __init__(self, items: list[Any] | None = None) -> None:
         self.mark = marker()
-        self._parts: list[tuple[int, int, bytes | None]] = []  # first item, the item after the last, mark
+        self._parts: list[
+            tuple[int, int, bytes | bytearray | None]
+        ] = []  # first item, the item after the last, mark
         self._count = 0
         if items:
             self.extend(items)
@@ -86,15 +88,19 @@ class Marks:
             added = self.mark(items[begin:])
         if self._parts and added is not None:
             start, _, data = self._parts[-1]
-            if data is not None and len(data) < _PART_BYTES and end - start <= _BATCH:
-                self._parts[-1] = (start, end, _joined(data, begin - start, added, end - begin))
+            if type(data) is bytearray and len(data) < _PART_BYTES and end - start <= _BATCH:
+                self._parts[-1] = (start, end, data)
+                _join(data, begin - start, added, end - begin)
                 return
-        self._parts.append((begin, end, added))
+        self._parts.append((begin, end, None if added is None else bytearray(added)))
 
 
-def _joined(first: bytes, count: int, then: bytes, more: int) -> bytes:
-    """The mark of a list from those of its first ``count`` items and of ``more`` after them, at most ``_BATCH`` in all:
-    items stand in marks one after the other, each as it would stand anywhere. Were it another one than the pickler
-    writes for the whole, nothing would begin with the list."""
-    inner = first[4:-2] if count > 1 else first[3:-2]
-    return b"%b(%b%be." % (first[:3], inner, then[4:-2] if more > 1 else then[3:-2])
+def _join(data: bytearray, count: int, then: bytes, more: int) -> None:
+    """Make of the mark of ``count`` items that of these and of ``more`` after them, at most ``_BATCH`` in all: items
+    stand in marks one after the other, each as it would stand anywhere. Were it another one than the pickler writes for
+    the whole, nothing would begin with the list."""
+    if count == 1:
+        data[3:3] = b"("
+    del data[-2:]
+    data += then[4:-2] if more > 1 else then[3:-2]
+    data += b"e."
