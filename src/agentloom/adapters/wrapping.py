@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from agentloom.adapters.wrapping_streams import (
@@ -24,6 +25,7 @@ from agentloom.adapters.wrapping_streams import (
     recorded_stream,
     stream_within,
 )
+from agentloom.adapters.wrapping_unrecorded import unrecorded_method
 from agentloom.api.recording import StoreLike, opened
 from agentloom.api.recording_block import RecordedBlock
 from agentloom.api.recording_call import record_call
@@ -47,7 +49,8 @@ T = TypeVar("T")
 METHODS = frozenset(
     (
         "abatch", "achat", "ainvoke", "akickoff", "aquery", "arun", "astream", "astream_events", "batch", "chat",
-        "invoke", "kickoff", "kickoff_async", "query", "run", "run_async", "run_stream", "run_sync", "stream",
+        "invoke", "iter", "kickoff", "kickoff_async", "query", "run", "run_async", "run_stream", "run_stream_events",
+        "run_sync", "stream",
     )
 )  # fmt: skip
 """The methods that are runs, where an object has them and nobody names others."""
@@ -58,6 +61,7 @@ _BACKGROUND = {
     "run_stream_sync": "it returns at once and goes on while it is read: use it in record(...)",
 }
 """Methods whose end cannot be seen from outside, and what to do."""
+_INSTEAD = "await agentloom.record(...) around what calls it, or name it: wrap(..., methods=(...))"
 
 _SPECIAL = (
     "bool call contains delitem enter eq exit format ge getitem gt hash index int float iter le len lt matmul mul ne"
@@ -89,9 +93,7 @@ def wrap(
     if issubclass(_type(target), _Proxy):
         target = cast(T, _target(target))  # the options given now hold, not both
     chosen = METHODS if methods is None else frozenset(methods)
-    there = sorted(
-        one for one in chosen if callable(inspect.getattr_static(target, one, None) and getattr(target, one))
-    )
+    there = sorted(one for one in chosen if _is_run(target, one, explicit=methods is not None))
     missing = [] if methods is None else [one for one in methods if one not in there]
     if not there or missing:
         said = f"has no {missing[0]}()" if missing else "has none of the methods that are runs"
@@ -117,9 +119,11 @@ class _Proxy:
         found = getattr(target, name)
         if name in methods:
             return _recorded(target, name, found, service)
-        if name in _BACKGROUND and not explicit:
-            return _told(target, name, found)
-        return found
+        called, instead = f"{_named(target, ())}.{name}()", _BACKGROUND.get(name, _INSTEAD)
+        method = unrecorded_method(
+            target, called, found, instead, partial(_again, methods, service, explicit)
+        )
+        return _told(method, called, instead) if name in _BACKGROUND and not explicit else method
 
     def __getattribute__(self, name: str) -> Any:
         if name in _OWN:
@@ -186,16 +190,20 @@ def _forwarding(name: str) -> Callable[..., Any]:
     return forward
 
 
-def _told(target: Any, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
+def _again(methods: frozenset[str], service: Service, explicit: bool, value: Any) -> Any:
+    return _proxy_class(type(value))(value, methods, service, explicit=explicit)
+
+
+def _told(found: Callable[..., Any], called: str, instead: str) -> Callable[..., Any]:
     """A method that cannot be recorded from here: it works as ever, and says so."""
 
     @functools.wraps(found)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        if current() is None:
-            warnings.warn(f"{_named(target, ())}.{name}() is not recorded: {_BACKGROUND[name]}", stacklevel=2)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        if current() is None and left_out_here() is None and mode() != "off":
+            warnings.warn(f"{called} is not recorded: {instead}", stacklevel=2)
         return found(*args, **kwargs)
 
-    return called
+    return told
 
 
 def _named(target: Any, args: tuple[Any, ...]) -> str:
@@ -207,18 +215,31 @@ def _named(target: Any, args: tuple[Any, ...]) -> str:
     return target.__name__ if isinstance(target, type) else type(target).__name__
 
 
-def _recorded(target: Any, method: str, found: Callable[..., Any], service: Service) -> Callable[..., Any]:
+def _is_run(target: Any, name: str, *, explicit: bool) -> bool:
+    if inspect.getattr_static(target, name, None) is None:
+        return False
+    found = getattr(target, name)
+    return callable(found) and (explicit or name != "iter" or _kind(found) is not _call)
+
+
+def _kind(found: Callable[..., Any]) -> Callable[[_Call], Any]:
+    """How a method is called: by what it is, else by what it says that it gives."""
     plain = inspect.unwrap(found)
-    make, kind = found, _call
     if inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(plain):
-        kind = _await
-    elif inspect.isasyncgenfunction(found):
-        kind = _stream
-    elif inspect.isasyncgenfunction(plain):
-        kind = _enter
-    elif inspect.isgeneratorfunction(found):
-        kind = _iterate
-    elif method == "run_sync" and inspect.iscoroutinefunction(getattr(target, "run", None)):
+        return _await
+    if inspect.isasyncgenfunction(found):
+        return _stream
+    if inspect.isasyncgenfunction(plain):
+        return _enter
+    if inspect.isgeneratorfunction(found):
+        return _iterate
+    gives = str(getattr(plain, "__annotations__", {}).get("return", ""))
+    return _enter if "AsyncContextManager[" in gives else _call
+
+
+def _recorded(target: Any, method: str, found: Callable[..., Any], service: Service) -> Callable[..., Any]:
+    make, kind = found, _kind(found)
+    if kind is _call and method == "run_sync" and inspect.iscoroutinefunction(getattr(target, "run", None)):
         make, kind = target.run, _await_here
 
     @functools.wraps(found)

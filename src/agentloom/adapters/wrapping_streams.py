@@ -13,6 +13,7 @@ from typing import Any
 from agentloom.api.recording_block import RecordedBlock
 
 __all__ = [
+    "Within",
     "context_within",
     "iterator_within",
     "recorded_context",

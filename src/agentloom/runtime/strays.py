@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.errors import NotSupported
 from agentloom.runtime.collecting import COLLECTING
+from agentloom.runtime.left_out import left_out_here
 from agentloom.runtime.scope import current
+from agentloom.runtime.unrecorded import refuse_unrecorded
+from agentloom.runtime.work import under_way
 
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
@@ -57,6 +60,8 @@ def refuse_stray(what: str) -> None:
             " order there",
             hint="start it with agentloom.sync.parallel(...), or in async code with asyncio.to_thread or gather",
         )
+    if under_way() is None and left_out_here() is None:
+        refuse_unrecorded(f"a call of {what}")
 
 
 def mark_threads(adopt: Adopt) -> None:

@@ -1,0 +1,83 @@
+"""Methods of a wrapped object that are no runs: they work as ever. What they call for real is told by their name, and
+refused on a replay.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import MethodType
+from typing import Any
+
+from agentloom.adapters.wrapping_streams import Within, context_within, iterator_within, stream_within
+from agentloom.api.recording_mode import mode
+from agentloom.errors import Diverged, NotSupported
+from agentloom.runtime.left_out import left_out_here
+from agentloom.runtime.scope import current
+from agentloom.runtime.unrecorded import Unrecorded, entered_unrecorded
+
+__all__ = ["unrecorded_method"]
+
+Again = Callable[[Any], Any]
+"""Wraps an object as the one was wrapped that gave it."""
+
+
+def unrecorded_method(target: Any, called: str, found: Any, instead: str, again: Again) -> Any:
+    """``found``, if it is a method of ``target``'s own, with the calls that it makes as those of ``called``
+    (``bot.iter()``). ``instead`` says how to record them. Another object of the same class that it gives is wrapped."""
+    if not inspect.ismethod(found) or found.__self__ is not target:
+        return found
+    function = found.__func__
+    plain = inspect.unwrap(function)
+    within = functools.partial(_within, called, instead)
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(plain):
+        return MethodType(functools.wraps(function)(_awaiting(found, within)), target)
+    how: Callable[[Callable[[], Any], Within], Any] = _called
+    if inspect.isasyncgenfunction(function):
+        how = stream_within
+    elif inspect.isasyncgenfunction(plain):
+        how = context_within
+    elif inspect.isgeneratorfunction(function):
+        how = iterator_within
+
+    @functools.wraps(function)
+    def made(_: Any, *args: Any, **kwargs: Any) -> Any:
+        value = how(functools.partial(found, *args, **kwargs), within)
+        return again(value) if type(value) is type(target) else value
+
+    return MethodType(made, target)
+
+
+def _awaiting(found: Callable[..., Any], within: Within) -> Callable[..., Any]:
+    async def made(_: Any, *args: Any, **kwargs: Any) -> Any:
+        with within():
+            return await found(*args, **kwargs)
+
+    return made
+
+
+def _called(make: Callable[[], Any], within: Within) -> Any:
+    with within():
+        value = make()
+    return _awaited(value, within) if inspect.iscoroutine(value) else value
+
+
+async def _awaited(work: Any, within: Within) -> Any:
+    with within():
+        return await work
+
+
+@contextmanager
+def _within(called: str, instead: str) -> Generator[None]:
+    """In a run, and where everything is left alone, there is nothing to tell."""
+    chosen = "off" if current() is not None or left_out_here() is not None else mode()
+    if chosen == "off":
+        yield
+        return
+    try:
+        with entered_unrecorded(Unrecorded(called, instead, refuses=chosen == "replay")):
+            yield
+    except Diverged as refused:
+        raise NotSupported(str(refused)) from None
