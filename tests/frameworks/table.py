@@ -64,7 +64,10 @@ def main(arguments: list[str]) -> int:
                 print(f"| {PROGRAMS[name].framework} | | {name} | not installed |")
                 bad += 1
                 continue
-            equal, first = prove(name, runs, at, folder)
+            try:
+                equal, first = prove(name, runs, at, folder)
+            except AssertionError as failed:  # a process of it failed
+                equal, first = 0, str(failed)
             bad += equal != runs
             print(
                 f"| {PROGRAMS[name].framework} | {PROGRAMS[name].shows} | {name} | {equal}/{runs} |",
