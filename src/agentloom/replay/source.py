@@ -36,6 +36,8 @@ __all__ = ["ReplaySource"]
 
 T = TypeVar("T")
 _SECOND = 1_000_000_000
+_PATIENCE = 30 * _SECOND
+"""How long a program may really wait for a time that was not recorded, where less than ``TICK`` went by then."""
 _monotonic_ns = REAL_CLOCKS["monotonic_ns"]
 
 
@@ -60,6 +62,8 @@ class ReplaySource:
             0  # the most that one moved the clock: so much later is a deadline, where it came too early
         )
         self._strayed: int | None = None
+        self._looked: tuple[tuple[int, int], int, int, int] | None = None
+        """Place, and what the clock showed there first; when it was read last, and how long was waited in all (ns)."""
         self._open: dict[str, RecordedCall] = {}
         self._waiting: dict[str, Call] = {}
         self._unclosed: dict[str, Step] = {}
@@ -585,10 +589,14 @@ class ReplaySource:
         while self._tick < len(ticks):
             tick = ticks[self._tick]
             if tick.before >= self._at:
-                return tick.vt if tick.before == self._at and reads >= tick.reads else None
+                if tick.before == self._at and reads >= tick.reads:
+                    return tick.vt
+                break
             if tick.vt > shown:
                 return tick.vt  # the code reads less often, and has gone past it
             self._tick += 1
+        if ticks:
+            self._lose_patience(shown)
         return None
 
     def ticked(self, vt: int) -> None:
@@ -596,6 +604,22 @@ class ReplaySource:
         self._vt = max(self._vt, vt)
         if self._strayed is None:
             self._tick += 1
+
+    def _lose_patience(self, shown: int) -> None:
+        """Nothing was recorded that moves the clock. A program that waits for that all the same, in real time, was
+        changed to wait longer: it gets its verdict, and its time goes by."""
+        now: int = _monotonic_ns()
+        place, before = (self._at, self._tick), self._looked
+        if before is None or before[0] != place:
+            self._looked = place, shown, now, 0
+            return
+        waited = before[3] + min(now - before[2], _SECOND)  # somebody may look at it in a debugger
+        self._looked = place, before[1], now, waited
+        if waited > _PATIENCE + 1000 * (shown - before[1]):
+            step = self._step()
+            then = "the run had ended" if step is None else f"{self._happened(step)} came next"
+            message = f"The code waits here for its clock to go on, longer than when recorded: then {then}."
+            self._failed(Finding("extra", None, message, reason="clock"))
 
     def _astray(self, shown: int) -> int | None:
         """The time of a program that goes on without its recording: it goes by itself, or a wait would not end."""
