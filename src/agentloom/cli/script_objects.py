@@ -55,14 +55,14 @@ class Shared:
 
 @dataclass(frozen=True)
 class Changes:
-    """A tool's result, what the tool printed (``[[stream, text], ...]``), and what it changed in place:
+    """A tool's result, what the tool printed (as in ``Printed``), and what it changed in place:
     ``[[way or number, kept, contents], ...]``, where ``kept`` is how many items at the front of a list stay, or true:
     the other members of a mapping do. ``bound``: ``[[root, name, value], ...]``, variables that it bound anew.
     ``same``: ``[[steps, way or number], ...]``, which objects stand in the result. ``lost``: in words, what it changed
     and cannot be kept; nothing is replayed past it."""
 
     value: Any
-    printed: list[list[str]]
+    printed: list[list[Any]]
     changed: list[list[Any]]
     bound: list[list[Any]]
     same: list[list[Any]]
@@ -128,7 +128,7 @@ class Seen:
         self._numbers: dict[int, int] = {}
         self._later: list[tuple[int, Any]] = []
 
-    def written(self, printed: list[list[str]]) -> Changes | None:
+    def written(self, printed: list[list[Any]]) -> Changes | None:
         """None: nothing was changed, and no object of the result is known or met twice."""
         self._count([self.value, *(now for _, _, now in self.bound)])
         self._count([part for _, one, kept in self.changed for _, part in _new(one, kept)])

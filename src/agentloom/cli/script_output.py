@@ -9,7 +9,8 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, cast
 
 from agentloom.errors import NotSupported
@@ -19,7 +20,7 @@ from agentloom.runtime.guard_input import ask_with, terminal_line
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
 
-__all__ = ["Capture", "StreamFacts", "stream_facts"]
+__all__ = ["Capture", "Place", "StreamFacts", "stream_facts"]
 
 StreamFacts = dict[str, Any]
 """What a program can see of a stream: ``{"tty": bool, "encoding": str, "errors": str}``."""
@@ -36,31 +37,75 @@ def _facts(stream: Any) -> StreamFacts:
     return {"tty": bool(stream.isatty()), "encoding": stream.encoding, "errors": stream.errors}
 
 
-class Capture:
-    """Keeps what goes to stdout and stderr while ``installed``. ``show`` maps a stream's name to where it is shown."""
+Place = tuple[int, int]
+"""Where a tool printed something: after how many of the program's own writes to that stream, and the how many-eth thing
+it is that a tool printed."""
 
-    def __init__(self, facts: dict[str, StreamFacts], show: dict[str, Callable[[bytes], None]]) -> None:
+
+class Capture:
+    """Keeps what goes to stdout and stderr while ``installed``. ``show`` maps a stream's name to where it is shown.
+
+    What tools print stands where it was printed, and counts once the outcome of the tool's call is there. ``coming``:
+    on replay, what tools printed while other code of the program went on: ``(stream, place, text)``.
+    """
+
+    def __init__(
+        self,
+        facts: dict[str, StreamFacts],
+        show: dict[str, Callable[[bytes], None]],
+        coming: Iterable[tuple[str, Place, str]] = (),
+    ) -> None:
         self.facts = facts
         self._show = show
-        self._kept: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
+        self._own: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
+        self._of_tools: dict[str, list[tuple[Place, bytes]]] = {"stdout": [], "stderr": []}
+        self._coming: dict[str, deque[tuple[Place, str]]] = {"stdout": deque(), "stderr": deque()}
+        for name, place, text in sorted(coming, key=lambda one: one[1]):
+            self._coming[name].append((place, text))
+        self._printed = 0
+        self._last = 0
 
     def text(self, name: str) -> str | bytes:
         """All of one stream: text in its encoding, or bytes when it is none."""
-        data = b"".join(self._kept[name])
+        parts: list[bytes] = []
+        own = self._own[name]
+        at = 0
+        for (after, _), data in sorted(self._of_tools[name], key=lambda one: one[0]):
+            parts += own[at:after]
+            parts.append(data)
+            at = max(at, after)
+        data = b"".join(parts + own[at:])
         try:
             return data.decode(self.facts[name]["encoding"])
         except UnicodeDecodeError:
             return data
 
-    def shown(self, name: str, text: str) -> None:
-        """Add to the run's output what has been shown already."""
-        self._kept[name].append(self._bytes(name, text))
+    def shown(self, name: str, text: str, place: Place | None = None) -> None:
+        """Add to the run's output what a tool has printed, and shown already; at its place, else here."""
+        self._add(name, text, place)
 
-    def again(self, name: str, text: str) -> None:
-        """Add to the run's output, and show it."""
-        data = self._bytes(name, text)
-        self._kept[name].append(data)
-        self._show[name](data)
+    def again(self, name: str, text: str, place: Place | None = None) -> None:
+        """Add to the run's output what a tool printed when recorded, and show it, unless it was shown at its place."""
+        known = place is not None
+        place = self._add(name, text, place)
+        self._show_before(name, place)
+        if known:
+            if not self._coming[name] or self._coming[name][0] != (place, text):
+                return  # shown already
+            self._coming[name].popleft()
+        self._show[name](self._bytes(name, text))
+
+    def _add(self, name: str, text: str, place: Place | None) -> Place:
+        place = place or (len(self._own[name]), self._last + 1)
+        self._last = max(self._last, place[1])
+        self._of_tools[name].append((place, self._bytes(name, text)))
+        return place
+
+    def _show_before(self, name: str, place: Place) -> None:
+        """Show what tools printed to a stream before ``place``."""
+        coming = self._coming[name]
+        while coming and coming[0][0] < place:
+            self._show[name](self._bytes(name, coming.popleft()[1]))
 
     def _bytes(self, name: str, text: str) -> bytes:
         return text.encode(self.facts[name]["encoding"], "backslashreplace")
@@ -69,8 +114,12 @@ class Capture:
         """The program, or host work, writes."""
         work = under_way()
         if work is None:
-            self._kept[name].append(data)
+            if self._coming[name]:
+                self._show_before(name, (len(self._own[name]) + 1, 0))
+            self._own[name].append(data)
         elif work.keep:
+            self._printed += 1
+            work.places.append((len(self._own[name]), self._printed))
             work.printed.append((name, data.decode(self.facts[name]["encoding"], "backslashreplace")))
         self._show[name](data)
 
@@ -162,6 +211,9 @@ class _Input(io.RawIOBase):
         self._tty = tty
         self._owner = os.getpid()
         self.name, self.mode = "<stdin>", "rb"
+
+    def fileno(self) -> int:
+        return 0
 
     def readable(self) -> bool:
         return True

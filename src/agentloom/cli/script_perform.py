@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from agentloom.cli.script_objects import ARGUMENTS, Before, Changes, place_of
 from agentloom.cli.script_reach import Reach
@@ -19,7 +19,7 @@ from agentloom.runtime.places import Places
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.work import Work, doing
 
-__all__ = ["UNDER_WAY", "Performed", "Printed", "ToolCall", "taken_off"]
+__all__ = ["UNDER_WAY", "Performed", "Printed", "ToolCall", "printed_in", "taken_off"]
 
 _PRINTED = "agentloom_printed"
 _CHANGES = "agentloom_changes"
@@ -27,10 +27,11 @@ _CHANGES = "agentloom_changes"
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A tool's result together with what the tool printed: ``[[stream, text], ...]``."""
+    """A tool's result together with what the tool printed: ``[[stream, text], ...]``, where other code of the program
+    went on meanwhile ``[[stream, text, place], ...]`` (``Place``)."""
 
     value: Any
-    printed: list[list[str]]
+    printed: list[list[Any]]
 
 
 Printed.__module__ = (
@@ -41,15 +42,17 @@ TYPES.register(Printed)
 
 @dataclass(slots=True)
 class ToolCall:
-    """``passed``: it is to run as plain code; ``performed``: it was, and returned ``own``."""
+    """``passed``: it is to run as plain code; ``performed``: it was, and returned ``own``; ``beside``:
+    other code of the program may go on meanwhile."""
 
     arguments: dict[str, Any]
+    beside: bool = False
     value: Any = None
     passed: bool = False
     performed: bool = False
     own: Any = None
     error: Exception | None = None
-    printed: list[list[str]] = field(default_factory=list[list[str]])
+    printed: list[list[Any]] = field(default_factory=list[list[Any]])
     remarks: list[str] = field(default_factory=list[str])
 
 
@@ -109,7 +112,7 @@ class Performed:
         return call, Before(self.reach.roots(call.arguments))
 
     def _given(self, call: ToolCall, before: Before, value: Any, work: Work) -> Any:
-        printed = [list(item) for item in work.printed]
+        printed = _of_work(work, call)
         call.own, call.printed, call.performed = value, printed, True
         changes = self._changes(call, before, value, printed)
         if changes is not None:
@@ -117,7 +120,7 @@ class Performed:
         return Printed(value, printed) if printed else value
 
     def _raised(self, call: ToolCall, before: Before, error: Exception, work: Work) -> None:
-        printed = [list(item) for item in work.printed]
+        printed = _of_work(work, call)
         call.error, call.printed, call.performed = error, printed, True
         changes = self._changes(call, before, None, printed)
         with contextlib.suppress(AttributeError):  # an exception that takes no attributes
@@ -127,7 +130,7 @@ class Performed:
                 setattr(error, _PRINTED, printed)
 
     def _changes(
-        self, call: ToolCall, before: Before, value: Any, printed: list[list[str]]
+        self, call: ToolCall, before: Before, value: Any, printed: list[list[Any]]
     ) -> Changes | None:
         """What the trace is to hold beside the result, if anything. What cannot be kept of the variables is told and
         left out; what cannot be kept of the arguments is told, and a replay stops there."""
@@ -149,7 +152,29 @@ class Performed:
         return changes
 
 
-def taken_off(error: Exception) -> tuple[list[list[str]], Changes | None]:
+def _of_work(work: Work, call: ToolCall) -> list[list[Any]]:
+    """What the work printed; with the places, where something else may have been printed meanwhile."""
+    if not call.beside:
+        return [list(item) for item in work.printed]
+    return [[*item, list(place)] for item, place in zip(work.printed, work.places, strict=True)]
+
+
+def printed_in(tree: Any) -> list[list[Any]]:
+    """What a tool printed, from the recorded outcome of its call; nothing where it says nothing of it."""
+    held = _members(tree)
+    body = _members(held.get("$error", held.get("$obj")))
+    data = _members(body.get("attrs", body.get("data")))
+    if _CHANGES in data:
+        return printed_in(data[_CHANGES])
+    printed = data.get(_PRINTED, data.get("printed"))
+    return cast("list[list[Any]]", printed) if isinstance(printed, list) else []
+
+
+def _members(tree: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", tree) if isinstance(tree, dict) else {}
+
+
+def taken_off(error: Exception) -> tuple[list[list[Any]], Changes | None]:
     """What a tool printed and changed before it raised ``error``, taken off it."""
     printed: Any = error.__dict__.pop(_PRINTED, [])
     changes: Any = error.__dict__.pop(_CHANGES, None)

@@ -77,7 +77,8 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
     now = facts_of(cast(Any, script_code(path, program.streams, os.environ)), cast(Any, environment()))
     reporter.code_now = as_kept(recording, now)
     show = shown(to_stderr=bool(job.get("json")))
-    run = ScriptRun(session, program, refusing, show, outer=None, strict=True)
+    coming = _printed_beside(recording)
+    run = ScriptRun(session, program, refusing, show, outer=None, strict=True, coming=coming)
 
     def settled() -> bool:
         return source.complete or source.finding is not None or source.unusable is not None
@@ -104,6 +105,19 @@ def _replay_script(job: dict[str, Any], results: Results, recording: Recording, 
         else:
             finish(ended)
         return reporter.send()
+
+
+def _printed_beside(recording: Recording) -> list[tuple[str, Any, str]]:
+    """What tools printed while other code of the program went on, each with its place."""
+    from agentloom.cli.script_perform import printed_in
+
+    found: list[tuple[str, Any, str]] = []
+    for call in recording.calls:
+        if call.type != "tool" or call.value is None or not recording.journal.has(call.value):
+            continue
+        printed = [item for item in printed_in(recording.outcome(call)) if len(item) == 3]
+        found += [(stream, tuple(place), text) for stream, text, place in printed]
+    return found
 
 
 def _program(path: str, recording: Recording) -> Program:

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 import types
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from agentloom.adapters.exchanges import Exchange
 from agentloom.cli.script_endings import ending
 from agentloom.cli.script_exec import Ended, run_main
 from agentloom.cli.script_loops import inner_loops
-from agentloom.cli.script_output import Capture, StreamFacts
+from agentloom.cli.script_output import Capture, Place, StreamFacts
 from agentloom.cli.script_tools import around
 from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.refuse import Effects, Watch
@@ -49,7 +49,8 @@ class Program:
 
 class ScriptRun:
     """Runs ``program``. ``show`` is where its streams are shown; ``emit_shown`` whether what a tool printed must be
-    shown (on replay) or was shown by the tool itself. ``outer`` performs host work of async code, None on replay."""
+    shown (on replay) or was shown by the tool itself. ``outer`` performs host work of async code, None on replay.
+    ``coming``: what tools printed when recorded, at places of their own."""
 
     def __init__(
         self,
@@ -60,10 +61,11 @@ class ScriptRun:
         *,
         outer: asyncio.AbstractEventLoop | None,
         strict: bool,
+        coming: Iterable[tuple[str, Place, str]] = (),
     ) -> None:
         self.session = session
         self.program = program
-        self.capture = Capture(program.streams, show)
+        self.capture = Capture(program.streams, show, coming)
         self._show = show["stderr"]
         places = session.engine.places
         emit = self.capture.again if strict else self.capture.shown

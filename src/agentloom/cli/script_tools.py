@@ -11,11 +11,12 @@ import inspect
 import os
 from collections.abc import Callable, Generator
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from agentloom.adapters.framework_scopes import in_tool
 from agentloom.cli.script_kinds import changeable, parts_of
 from agentloom.cli.script_objects import Changes, put_back
+from agentloom.cli.script_output import Place
 from agentloom.cli.script_perform import UNDER_WAY, Performed, Printed, ToolCall, taken_off
 from agentloom.errors import RecordedError, ValueRefused
 from agentloom.format.values import encode
@@ -31,8 +32,11 @@ from agentloom.runtime.tools import wrap_tool
 
 __all__ = ["Printed", "around"]
 
-Emit = Callable[[str, str], None]
-"""Takes a stream's name and a text that a tool printed to it."""
+
+class Emit(Protocol):
+    """Takes a stream's name, a text that a tool printed to it, and where, if that is known."""
+
+    def __call__(self, name: str, text: str, place: Place | None = None, /) -> None: ...
 
 
 def around(effects: Effects, emit: Emit, places: Places) -> Around:
@@ -53,7 +57,7 @@ def around(effects: Effects, emit: Emit, places: Places) -> Around:
                 arguments = tool.arguments(args, kwargs)
                 if arguments is None:
                     return await plain(*args, **kwargs)
-                call = ToolCall(arguments)
+                call = ToolCall(arguments, beside=True)
                 with tool.handed_on(call):
                     call.value = await recorded(*args, **kwargs)
                 if call.error is not None:
@@ -70,7 +74,7 @@ def around(effects: Effects, emit: Emit, places: Places) -> Around:
             arguments = tool.arguments(args, kwargs)
             if arguments is None:
                 return plain(*args, **kwargs)
-            call = ToolCall(arguments)
+            call = ToolCall(arguments, beside=_is_beside())
             with tool.handed_on(call):
                 call.value = recorded(*args, **kwargs)
             if call.error is not None:
@@ -181,9 +185,9 @@ class _Tool:
         for what in call.remarks:
             self._effects.attempt(Effect("detail", f"calls tool {self._name}, which {what}", _caller()))
 
-    def _show(self, printed: list[list[str]]) -> None:
-        for stream, text in printed:
-            self._emit(stream, text)
+    def _show(self, printed: list[list[Any]]) -> None:
+        for stream, text, *place in printed:
+            self._emit(stream, text, cast("Place", tuple(place[0])) if place else None)
 
     def _unrecorded(self, refused: ValueRefused) -> Effect:
         what = f"tool {self._name}: {refused.path} is {refused.type_name}: {refused.reason}"
@@ -211,6 +215,15 @@ def _lost_of(own: Exception, decoded: Exception) -> list[str]:
 def _caller() -> str:
     scope = current()
     return "?" if scope is None else scope.session.engine.places.caller()
+
+
+def _is_beside() -> bool:
+    """Whether calls of the program's may be under way beside a blocking one: in tasks or in threads."""
+    scope = current()
+    if scope is None:
+        return False
+    session = scope.session
+    return session.loop is not None or (session.baton is not None and session.baton.beside)
 
 
 def _in_thread(name: str, plain: Callable[..., Any]) -> Effect:

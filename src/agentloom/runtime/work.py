@@ -18,12 +18,13 @@ __all__ = ["Work", "doing", "mark", "under_way"]
 
 @dataclass(slots=True)
 class Work:
-    """One piece of host work. ``keep``: what it prints is kept here (``printed``: stream name and text, in order);
-    otherwise it is shown and forgotten."""
+    """One piece of host work. ``keep``: what it prints is kept here (``printed``: stream name and text, in order, and
+    ``places``: where each came among what else was printed); otherwise it is shown and forgotten."""
 
     what: str
     keep: bool = False
     printed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
 
 _work: contextvars.ContextVar[Work | None] = contextvars.ContextVar("agentloom.work", default=None)
