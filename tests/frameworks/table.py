@@ -35,12 +35,12 @@ def _tests(folder: Path) -> int:
         "-q",
         "-p",
         "no:cacheprovider",
-        "tests/frameworks/test_llama_index.py",
+        "tests/adapters/test_llama_index.py",
     ]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
-    print(f"tests/frameworks/test_llama_index.py: {done.stdout.strip().splitlines()[-1]}")
+    print(f"tests/adapters/test_llama_index.py: {done.stdout.strip().splitlines()[-1]}")
     return done.returncode
 
 
