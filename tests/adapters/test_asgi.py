@@ -326,10 +326,12 @@ async def test_a_client_that_goes_away_cancels_the_run(store: MemoryStore) -> No
         await writer.wait_closed()
         await ended.wait()
 
-    await served(instrument(Starlette(routes=[Route("/", slow)]), store=store), work)
+    app = instrument(Starlette(routes=[Route("/", slow)]), store=store)
+    await served(app, work)
     (trace,) = traces(store)
     assert trace.status == "cancelled"
     assert trace.calls[0].status == "cancelled"
+    assert (await app.replay_request(trace)).verdict == "identical"
 
 
 async def asks(port: int, request: bytes, began: asyncio.Event, go_on: asyncio.Event) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -73,6 +73,39 @@ def test_one_task_reads_a_stream_from_its_beginning_to_its_end() -> None:
 
     assert run(work).output == [0, 1, 2]
     assert seen[0] is seen[1]
+
+
+def test_of_two_recorded_coroutines_in_two_threads_one_has_the_deterministic_loop() -> None:
+    """The other one takes it between the question whether there is one and the answer, if the two are not one step."""
+
+    class Lock:
+        """Before it is had for the first time, another thread has been here."""
+
+        def __init__(self, stock: Any) -> None:
+            self.stock, self.lock, self.first = stock, stock._lock, True
+
+        def __enter__(self) -> None:
+            if self.first:
+                self.first, self.stock._segment = False, True
+            self.lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+
+    async def loops() -> object:
+        return type(asyncio.get_running_loop())
+
+    async def work() -> object:
+        scope = current()
+        assert scope is not None
+        stock = scope.session.stock
+        assert stock is not None
+        cast(Any, stock)._lock = Lock(stock)
+        return [type(asyncio.get_running_loop()) is await record(loops()), stock._segment]
+
+    trace = run(work)
+    assert trace.output == [True, True]
+    assert [entry["why"] for entry in trace.journal.entries if entry["kind"] == "gap"] == ["stock-loop"]
 
 
 def test_a_stream_that_is_left_is_closed() -> None:

@@ -19,7 +19,7 @@ from agentloom.api.recording_mode import ready, replaying
 from agentloom.api.recording_target import target_of_block
 from agentloom.api.recording_worker import Service
 from agentloom.api.trace import Trace
-from agentloom.errors import DivergenceError, LoomError, NotSupported, TargetError
+from agentloom.errors import DivergenceError, LoomError, TargetError
 from agentloom.runtime.left_out import left_out
 from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.scope import current
@@ -132,13 +132,14 @@ class RecordedApp:
                 f"run {trace.run_id} of {trace.name} does not hold a whole request",
                 hint=f"requests with a body of up to {_KEPT_BODY} bytes are kept",
             )
+        gone = asyncio.Event()
         asked = iter([{"type": "http.request", "body": body.encode() if isinstance(body, str) else body}])
 
         async def receive() -> Message:
             for message in asked:
                 return message
-            await asyncio.Event().wait()  # the client waits for the answer
-            raise NotSupported("nothing comes after the request")
+            await gone.wait()  # the client waits for the answer, or went away where it did when recorded
+            return {"type": "http.disconnect"}
 
         async def send(message: Message) -> None:
             del message
@@ -146,6 +147,7 @@ class RecordedApp:
         scope = _scope_of(cast("dict[str, Any]", request))
         target = target_of_block(trace.name, {"request": request})
         run = RecordedBlock(target, self.service.options(scope), None)
+        run.on_cut_off = gone.set
         with replaying(trace):
             try:
                 await self._within(run, scope, _Exchange(scope, receive, send))

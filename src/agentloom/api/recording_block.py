@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Self, TypeVar, cast
 
+from agentloom.api.recording_generator import between_items
 from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Keep, held, settled
 from agentloom.api.recording_mode import mode, replaying, trace_to_replay
@@ -24,6 +26,7 @@ from agentloom.replay.refusal import Refusing
 from agentloom.replay.replayer import conclude, current_facts, session_for, watch_over
 from agentloom.replay.report import Report
 from agentloom.replay.source import ReplaySource
+from agentloom.replay.stock import ReplayInPlace
 from agentloom.runtime.agents import finish_raised, finish_returned
 from agentloom.runtime.guard_effects import tell_unrecorded
 from agentloom.runtime.interrupts import held_back
@@ -60,6 +63,8 @@ class RecordedBlock(Handle):
         self._differs: Comparison | None = None
         self._entered = False
         self.output: Any = None
+        self.on_cut_off: Callable[[], None] | None = None
+        """Called by a replay where a call was cancelled when recorded: whoever knows why may do that again."""
         self._notes: Sequence[object] = ()
         self._ended_by: BaseException | None = None
         self._failed = False
@@ -82,6 +87,9 @@ class RecordedBlock(Handle):
     # -- the block ---------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
+        return self._entered_by(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+
+    def _entered_by(self, frame: FrameType) -> Self:
         if self._entered:
             raise NotSupported(
                 f'record("{self._target.name}") is a block that was entered before',
@@ -90,6 +98,8 @@ class RecordedBlock(Handle):
         self._entered = True
         scope = current()
         if scope is not None:
+            if scope.session.stock is not None:
+                scope.session.stock.refuse_reader(scope, f'record("{self._target.name}")')
             self._part_of(scope.session.run_id)
             self._enter(entered(scope.started(self._target.name)))
             return self
@@ -105,10 +115,12 @@ class RecordedBlock(Handle):
             self._begin_replay()
         else:
             self._begin_recording()
+        if self._session is not None and self._session.stock is not None:
+            self._session.stock.reader = between_items(frame)
         return self
 
     async def __aenter__(self) -> Self:
-        return self.__enter__()
+        return self._entered_by(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -123,6 +135,8 @@ class RecordedBlock(Handle):
         try:
             if session is None:
                 return
+            if session.stock is not None:
+                session.stock.reader = None
             if self._source is not None:
                 self._end_replay(session, self._source, error)
             else:
@@ -206,6 +220,8 @@ class RecordedBlock(Handle):
                 f"run {recording.run} is none of a block or a function where it stands, as {recording.agent!r} is here",
                 hint="record it again, or replay it by what made it",
             )
+        if isinstance(in_place := session.stock.in_place, ReplayInPlace):
+            in_place.on_cut_off = self.on_cut_off
         watch_over(session, Refusing(source))
         self._begin(session)
 

@@ -170,8 +170,10 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
 
     async def _inside(self, scope: Scope) -> R:
         """In a run of somebody else: a part of it, with paths of its own."""
-        self._part_of(scope.session.run_id)
         session = scope.session
+        if session.stock is not None:
+            session.stock.refuse_reader(scope, f"record({self._target.name}(...))")
+        self._part_of(session.run_id)
         if session.stock is not None and session.loop is None:
             outcome = Outcome[R]()
             work = outcome.kept(self._coroutine)

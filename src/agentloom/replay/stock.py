@@ -25,6 +25,8 @@ class ReplayInPlace:
 
     def __init__(self, source: ReplaySource) -> None:
         self._source = source
+        self.on_cut_off: Callable[[], None] | None = None
+        """Called where the agent is to be cancelled, before that is waited for."""
 
     async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
         await self._cut_off(call)
@@ -65,6 +67,8 @@ class ReplayInPlace:
 
     async def _until_cancelled(self, call: Call | None, after: float) -> None:
         """What cancels is code around the call, in real time: a timeout, a race. Its cancellation is raised."""
+        if self.on_cut_off is not None:
+            self.on_cut_off()
         limit = 2 * after + MORE
         await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=limit)
         raise self._source.not_cancelled(call, limit)

@@ -85,6 +85,8 @@ def open_inline(spec: CallSpec, perform: Callable[[Call], Iterator[object]]) -> 
     scope = taking_part(spec.type)
     if scope is None:
         return cast(SyncStream, plainly.PlainStream(spec, perform))
+    if scope.session.stock is not None:
+        scope.session.stock.refuse_reader(scope, f"{spec.type} {spec.name}")
     with _alone(scope):
         call = scope.session.engine.begin(spec, scope)
         scope.session.source.open_inline(call, partial(perform, call))

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
-from agentloom.errors import ControlFlow
+from agentloom.errors import ControlFlow, NotSupported
 from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.engine import Delivery
@@ -35,6 +35,14 @@ GAP = "stock-loop"
 
 _log = logging.getLogger("agentloom.recording")
 _NEXT = "await agentloom.record(...) around them, or an @agent: their order is recorded there"
+
+
+class Reader(Protocol):
+    """Says whether the running code reads a generator, ``name``, that is between two of its items."""
+
+    @property
+    def name(self) -> str: ...
+    def __call__(self) -> bool: ...
 
 
 class InPlace(Protocol):
@@ -149,11 +157,13 @@ class StockCalls:
     """Makes the host calls of one run in place, for whichever task or thread asks."""
 
     def __init__(self, in_place: InPlace) -> None:
-        self._in_place = in_place
+        self.in_place = in_place
         self._lock = free_in_children(threading.RLock())
         self._waits = 0
         self._segment = False
         self._marked = False
+        self.reader: Reader | None = None
+        """Of a block in a generator: whether the running code is who reads it, and no part of the run."""
 
     # -- one at a time -------------------------------------------------------------------------------------------
 
@@ -206,6 +216,16 @@ class StockCalls:
             session.run_id, session.agent, where, what, _NEXT,
         )  # fmt: skip
 
+    def refuse_reader(self, scope: Scope, what: str) -> None:
+        """``NotSupported`` where the running code is no part of the run, though the run is current in its context."""
+        reader = self.reader
+        if reader is not None and reader():
+            raise NotSupported(
+                f"{what} came from who reads the generator {reader.name}, between two of its items: the block"
+                f' record("{scope.session.agent}") in it is current there too, and is not meant',
+                hint="put the block around the code that reads; or read the generator in a task of its own",
+            )
+
     def _fail(self, scope: Scope, failure: ControlFlow) -> NoReturn:
         scope.session.engine.fail(failure)
 
@@ -214,6 +234,7 @@ class StockCalls:
     def call(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], object]) -> object:
         """Make a call whose caller blocks. Raises what the call raised."""
         session = scope.session
+        self.refuse_reader(scope, f"{spec.type} {spec.name}")
         with self.alone(scope):
             call = session.engine.begin(spec, scope, waits=True)
         with self.waiting(scope):
@@ -229,11 +250,12 @@ class StockCalls:
     ) -> object:
         """Make an awaited call. Raises what the call raised; a cancelled one is written down as such."""
         engine = scope.session.engine
+        self.refuse_reader(scope, f"{spec.type} {spec.name}")
         with self.alone(scope):
             call = engine.begin(spec, scope)
         with self.waiting(scope):
             try:
-                arrival = await self._in_place.awaited(call, partial(perform, call))
+                arrival = await self.in_place.awaited(call, partial(perform, call))
             except ControlFlow as failure:
                 self._fail(scope, failure)
             except asyncio.CancelledError:
@@ -252,10 +274,11 @@ class StockCalls:
 
     def open(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], AsyncIterator[object]]) -> Call:
         """Begin an awaited stream."""
+        self.refuse_reader(scope, f"{spec.type} {spec.name}")
         with self.alone(scope):
             call = scope.session.engine.begin(spec, scope)
         try:
-            self._in_place.open(call, partial(perform, call))
+            self.in_place.open(call, partial(perform, call))
         except ControlFlow as failure:
             self._fail(scope, failure)
         return call
@@ -264,12 +287,12 @@ class StockCalls:
         """The next chunk or the end; raises the error that the stream ended with."""
         with self.waiting(scope):
             try:
-                arrival = await self._in_place.next(call)
+                arrival = await self.in_place.next(call)
             except ControlFlow as failure:
                 self._fail(scope, failure)
             except asyncio.CancelledError:
                 self._cancelled(call, scope)
-                self._in_place.leave(call)
+                self.in_place.leave(call)
                 raise
         with self.alone(scope):
             delivery = scope.session.engine.deliver(arrival)
@@ -281,22 +304,23 @@ class StockCalls:
         """The reader leaves the stream where it is."""
         with self.alone(scope):
             scope.session.engine.end_by_agent(call, "closed")
-        self._in_place.leave(call)
+        self.in_place.leave(call)
 
     # -- the deterministic loop ----------------------------------------------------------------------------------
 
     async def segment(self, scope: Scope, main: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on an inner loop, as a part of this run. A second one at the same time runs on the stock loop
         like everything else there, and is marked."""
-        if self._segment:
-            with self._lock:
+        with self._lock:
+            second, self._segment = self._segment, True
+            if second:
                 self._mark(scope, "two recorded coroutines ran at the same time")
+        if second:
             with entered(scope):
                 return await main
-        self._segment = True
         try:
             with self.waiting(scope):
-                return await self._in_place.segment(_Segment(scope), main)
+                return await self.in_place.segment(_Segment(scope), main)
         finally:
             self._segment = False
 
