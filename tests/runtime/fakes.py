@@ -75,6 +75,9 @@ class Scripted:
     def turn_due(self, vt: int) -> bool:
         return False
 
+    def turn(self, timer: int | None) -> Arrival | None:
+        return None
+
     def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
         self.coming.append(self.inline(call, perform))
 

@@ -123,6 +123,7 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
         engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed, guard=guard
     )
     session.adopts = guard.virtual and isinstance(policy, dict) and policy.get("threads") == "adopted"
+    session.yields = session.adopts and cast("dict[str, Tree]", policy).get("yields") == "sleep"
     session.passes = isinstance(policy, dict) and policy.get("sockets") == "passed"
     session.tools = tools_of_record(policy)
     if _runs_in_place(recording):

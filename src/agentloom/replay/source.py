@@ -575,6 +575,13 @@ class ReplaySource:
     def turn_due(self, vt: int) -> bool:
         return False
 
+    def turn(self, timer: int | None) -> Arrival | None:
+        self._guard()
+        step = None if self._odd else self._step()
+        if step is None or step.kind != "turn":
+            return None
+        return self._passed(step, Arrival.of_record("turn", vt=step.vt))
+
     def now(self) -> int:
         return self._vt
 

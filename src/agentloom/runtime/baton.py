@@ -243,6 +243,25 @@ class Baton:
             self._ready.append(strand)
             self._pass_on(strand)
 
+    def poll(self, strand: Strand) -> bool:
+        """``strand`` polls for what others are to do: they go on first, those too whose event has arrived. False: there
+        is none of either."""
+        if not self._ready:
+            self._look_again()
+        if not self._ready:
+            engine = self.session.engine
+            with self._mutex:
+                engine.guard()
+                arrival = self.session.source.turn(self.next_timer())
+            if arrival is None:
+                return False
+            engine.deliver(arrival)
+            while not self._ready and self._deliver_one():
+                pass
+            self.owner = strand
+        self.turn(strand)
+        return True
+
     def let_go(self, strand: Strand) -> None:
         """The running strand is no part of the run from here on: it goes on as an ordinary thread."""
         STRANDS.pop(strand.ident, None)

@@ -128,6 +128,7 @@ class Guard:
         facts: dict[str, str] = {"guard": self.policy}
         if self.virtual:
             facts["threads"] = "adopted"
+            facts["yields"] = "sleep"
         if self.policy == "virtual":
             facts["sockets"] = "passed"
         if self.entropy is not None:

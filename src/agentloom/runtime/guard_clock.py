@@ -17,6 +17,7 @@ from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.host import perform_sleep_sync, sleep_spec
 from agentloom.runtime.scope import in_context
 from agentloom.runtime.session import Session
+from agentloom.runtime.strands import polled
 
 __all__ = ["REAL_TIME", "holds", "install", "wall"]
 
@@ -146,10 +147,14 @@ def _sleep(_: object, seconds: Any, /) -> None:
     wait = 0.0 if not number else seconds if kind is int else float(seconds)
     if 0 < wait < _LONGEST:
         call_inline(sleep_spec(wait), perform_sleep_sync)
-    else:
+    elif not number or wait != 0 or session.baton is None:
         _REAL["sleep"](seconds)  # no wait, or an error, which it raises
+    elif not polled():
+        _REAL["sleep"](_POLLED)
 
 
+_POLLED = 0.0002
+"""Seconds for which a thread that polls leaves the processor to others."""
 _LONGEST = 9e9  # seconds; time.sleep takes no more
 
 

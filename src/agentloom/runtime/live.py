@@ -169,6 +169,11 @@ class LiveSource:
         self._turn_due = vt + _SLICE
         return self._outer is not None
 
+    def turn(self, timer: int | None) -> Arrival | None:
+        now = self.now()
+        there = any(one.call is None or not one.call.ended for one in self._arrived)
+        return Arrival("turn", vt=now) if there or (timer is not None and timer <= now) else None
+
     def _finished(self, call: Call, opened: _Open, value: object, error: BaseException | None) -> bool:
         """The work of a call is over. An error is recorded as its outcome, and raised again in the agent."""
         if error is not None and self._is_over(call, opened):

@@ -142,7 +142,7 @@ def begin(
         if options.tools:
             session.tools = ToolUse(options.tools)
         if guard.virtual:
-            session.adopts = True
+            session.adopts = session.yields = True
             session.passes = guard.policy == "virtual"
             guard_process()
             watch_run(session)

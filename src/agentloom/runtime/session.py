@@ -52,6 +52,7 @@ class Session:
         "source",
         "stock",
         "tools",
+        "yields",
     )
 
     def __init__(
@@ -82,6 +83,8 @@ class Session:
         """What drives the loop that is under way, if one is."""
         self.adopts = False
         """Whether threads that the run's code starts are part of it."""
+        self.yields = False
+        """Whether other threads of the run go on where one of them sleeps for no time at all."""
         self.counts: dict[str, int] = {}
         """How many threads, pools and futures it has made."""
         self.passes = False

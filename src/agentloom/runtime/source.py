@@ -135,6 +135,11 @@ class OutcomeSource(Protocol):
         to have a turn before the agent goes on. A replay has no such loop."""
         ...
 
+    def turn(self, timer: int | None) -> Arrival | None:
+        """A thread of the run that polls lets others go on, of whom none is ready. The turn that is to be delivered
+        first where an event is there for them (``timer``: as of ``poll``), or, on replay, was; else None."""
+        ...
+
     def tick(self, shown: int, reads: int) -> int | None:
         """The run's clock is read, ``reads`` times since the last delivery, and would show ``shown`` (ns): the virtual
         time that a tick is to bring it to first, or None. Live: where more than ``TICK`` went by since. A replay: where

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agentloom.runtime.engine import Delivery
     from agentloom.runtime.scope import Scope
 
-__all__ = ["STRANDS", "WAITING", "Strand", "holder", "let_others"]
+__all__ = ["STRANDS", "WAITING", "Strand", "holder", "let_others", "polled"]
 
 
 class Strand:
@@ -79,3 +79,12 @@ def let_others() -> None:
     strand = holder()
     if strand is not None:
         strand.baton.turn(strand)
+
+
+def polled() -> bool:
+    """The running code asks for nothing but that others go on (``time.sleep(0)``). False: it is for the system to see
+    to that."""
+    strand = holder()
+    if strand is None or not strand.baton.beside or not strand.baton.session.yields:
+        return False
+    return strand.baton.poll(strand)
