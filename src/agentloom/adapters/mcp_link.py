@@ -7,6 +7,7 @@ beside its answers comes in with the call that was under way, in the order in wh
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -24,7 +25,7 @@ from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import Scope, current
 
-__all__ = ["Link", "Sdk", "Writer", "connected"]
+__all__ = ["Link", "Sdk", "Writer", "connected", "listening"]
 
 PROFILE = "mcp/1"
 _READS = frozenset(
@@ -33,16 +34,19 @@ _READS = frozenset(
         "resources/read", "prompts/list", "prompts/get", "completion/complete", "subscriptions/listen",
     )
 )  # fmt: skip
+_CALLBACKS = ("_sampling_callback", "_elicitation_callback", "_list_roots_callback")
+_HANDLERS = ("_logging_callback", "_message_handler")
 _LIMIT = 4096  # notifications that nobody has taken yet
 _LETTING = 4  # turns of the loop in which the handlers of what came before an answer begin
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A result with what the server said before it."""
+    """A result with what the server said before it, and the number that the transport has given to the session."""
 
     result: dict[str, Any]
     events: list[dict[str, Any]]
+    number: str | None = None
 
 
 TYPES.register(Answered)
@@ -50,8 +54,10 @@ TYPES.register(Answered)
 
 @dataclass(slots=True)
 class Sdk:
-    """What a release of the SDK has: ``error`` of code, text and data; a ``message`` of the fields of JSON-RPC."""
+    """What a release of the SDK has: the class ``failure``, and an ``error`` of it with code, text and data; a
+    ``message`` of the fields of JSON-RPC, and what it ``unpacked`` is; what a request that ``timed_out`` raises."""
 
+    failure: type[Exception]
     error: Callable[..., Exception]
     message: Callable[[dict[str, Any]], Any]
     unpacked: Callable[[Any], dict[str, Any]]
@@ -95,6 +101,7 @@ class Link:
         self.connection = Connection(opener, sdk.error)
         self.target = dict(target)
         self.server: str | None = None
+        self.number: str | None = None
         self.tools = ServedTools()
         self.live = self.direct = False
         self.spawn: Callable[..., None] | None = None
@@ -189,11 +196,14 @@ class Link:
     async def _whole(self, spec: CallSpec, question: Question) -> dict[str, Any]:
         async def perform(_: object) -> Any:
             result, events = await self.connection.whole(question)
-            return Answered(result, events) if events else result
+            number = self.connection.number() if question.method == "initialize" else None
+            return Answered(result, events, number) if events or number is not None else result
 
         value: Any = await call_async(spec, perform)
         if not isinstance(value, Answered):
             return cast("dict[str, Any]", value)
+        if value.number is not None:
+            self.number = value.number
         for event in value.events:
             self._take(event)
         for _ in range(_LETTING):
@@ -324,6 +334,32 @@ class Link:
         if self.server is None and isinstance(name, str):
             count = self._names[name] = self._names.get(name, 0) + 1
             self.server = name if count == 1 else f"{name}#{count}"
+
+
+def listening(link: Link, session: Any) -> None:
+    """Find out what ``session``, which is about to use ``link``, looks at."""
+    link.connection.answers = session is None or _has(session, _CALLBACKS)
+    handlers = session is None or _has(session, _HANDLERS)
+    bindings = bool(getattr(session, "_notification_bindings", None))
+    link.connection.listens = handlers or bindings or link.connection.answers
+    link.live = link.connection.answers or (handlers and not _only_evicts(session))
+
+
+def _has(session: Any, names: tuple[str, ...]) -> bool:
+    """Whether a session has a callback of its user's among ``names``."""
+    return any(
+        not getattr(getattr(session, name, None), "__name__", "").startswith("_default_") for name in names
+    )
+
+
+def _only_evicts(session: Any) -> bool:
+    """Whether what looks at notifications is the SDK's own cache, and nobody else."""
+    if _has(session, ("_logging_callback",)):
+        return False
+    handler: Any = session._message_handler
+    if getattr(handler, "__qualname__", "") != "_evicting_message_handler.<locals>.handler":
+        return False
+    return inspect.getclosurevars(handler).nonlocals.get("user_handler") is None
 
 
 _named: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()

@@ -160,6 +160,11 @@ class Connection:
         if self._closing is not None and self._owner is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._closing.set)
 
+    def number(self) -> str | None:
+        """The number of the session, where the transport gives a function that says it."""
+        said = getattr(self._dispatcher, "number", None)
+        return None if said is None else cast("str | None", said())
+
     # -- what the run asks for ---------------------------------------------------------------------------------
 
     async def whole(self, question: Question) -> tuple[dict[str, Any], list[dict[str, Any]]]:

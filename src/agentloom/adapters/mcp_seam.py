@@ -14,7 +14,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from types import ModuleType
 from typing import Any, cast
 
-from agentloom.adapters.mcp_link import Link, Sdk, Writer, connected
+from agentloom.adapters import mcp_v1
+from agentloom.adapters.mcp_link import Link, Sdk, Writer, connected, listening
 from agentloom.adapters.mcp_outer import Opener, Question
 from agentloom.adapters.releases import needed
 from agentloom.errors import NotSupported
@@ -27,10 +28,11 @@ __all__ = ["install_client", "install_dispatcher", "install_memory", "install_tr
 _TRANSPORTS = {
     "mcp.client.stdio": ("stdio_client",),
     "mcp.client.sse": ("sse_client",),
-    "mcp.client.streamable_http": ("streamable_http_client",),
+    "mcp.client.streamable_http": ("streamable_http_client", "streamablehttp_client"),
+    "mcp.client.websocket": ("websocket_client",),
 }
-_CALLBACKS = ("_sampling_callback", "_elicitation_callback", "_list_roots_callback")
-_HANDLERS = ("_logging_callback", "_message_handler")
+_GONE = frozenset(("streamablehttp_client", "streamable_http_client"))
+"""One of them is there in every release."""
 
 
 # -- transports ----------------------------------------------------------------------------------------------------
@@ -41,8 +43,11 @@ def install_transport(module: ModuleType) -> None:
     Raises ``NotSupported`` for a release that is built in another way."""
     if getattr(module, "__agentloom__", False):
         return
-    for name in _TRANSPORTS[module.__name__]:
+    names = _TRANSPORTS[module.__name__]
+    for name in names:
         original = getattr(module, name, None)
+        if original is None and name in _GONE and any(hasattr(module, other) for other in names):
+            continue
         if not callable(original):
             raise NotSupported(
                 f"this release of mcp has no {module.__name__}.{name}: such connections are not recorded",
@@ -80,8 +85,10 @@ class _Transport(AbstractAsyncContextManager[Any]):
             self._entered = self._plain()
             return await self._entered.__aenter__()
         self._entered = connected(sdk(), _over_streams(self._plain), target)
-        link = await self._entered.__aenter__()
-        return link.reader, link.writer
+        link: Link = await self._entered.__aenter__()
+        streams = link.reader, link.writer
+        # Releases 1.x give a function for the session's number too.
+        return (*streams, lambda: link.number) if "streamable" in self._name and _is_old() else streams
 
     async def __aexit__(self, *exc: object) -> Any:
         return await self._entered.__aexit__(*exc)
@@ -99,7 +106,7 @@ def _target(original: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, A
             "cwd": None if server.cwd is None else str(server.cwd),
             "env": sorted(server.env or {}),
         }
-    kind = "sse" if name == "sse_client" else "streamable-http"
+    kind = {"sse_client": "sse", "websocket_client": "websocket"}.get(name, "streamable-http")
     return {"transport": kind, "url": plain_url(str(given["url"]))}
 
 
@@ -107,7 +114,11 @@ def _over_streams(transport: Callable[[], Any]) -> Opener:
     """Opens a transport that gives streams, with the SDK's own dispatcher over them."""
 
     async def opener(stack: AsyncExitStack, fault: Callable[[Exception], Awaitable[None]]) -> Any:
-        reader, writer = (await stack.enter_async_context(transport()))[:2]
+        reader, writer, *more = await stack.enter_async_context(transport())
+        if _is_old():
+            made: Any = mcp_v1.Wire(reader, writer, fault)
+            made.number = more[0] if more else None
+            return made
         return _dispatchers().JSONRPCDispatcher(reader, writer, on_stream_exception=fault)
 
     return opener
@@ -201,13 +212,7 @@ class _RunDispatcher:
 
     async def run(self, on_request: Any, on_notify: Any, *args: Any, **kwargs: Any) -> None:
         own, link = cast(Any, self), self._link
-        session = getattr(on_request, "__self__", None)
-        link.live = link.connection.answers = session is None or _has(session, _CALLBACKS)
-        handlers = session is None or _has(session, _HANDLERS)
-        link.connection.listens = (
-            handlers or link.live or bool(getattr(session, "_notification_bindings", None))
-        )
-        link.live = link.live or (handlers and not _only_evicts(session))
+        listening(link, getattr(on_request, "__self__", None))
 
         def spawn(callback: Any, *given: Any) -> None:
             own._tg.start_soon(_contained, callback, given)
@@ -237,23 +242,6 @@ class _RunDispatcher:
             await self._link.tell(question)
 
 
-def _has(session: Any, names: tuple[str, ...]) -> bool:
-    """Whether a session has a callback of its user's among ``names``."""
-    return any(
-        not getattr(getattr(session, name, None), "__name__", "").startswith("_default_") for name in names
-    )
-
-
-def _only_evicts(session: Any) -> bool:
-    """Whether what looks at notifications is the SDK's own cache, and nobody else."""
-    if _has(session, ("_logging_callback",)):
-        return False
-    handler: Any = session._message_handler
-    if getattr(handler, "__qualname__", "") != "_evicting_message_handler.<locals>.handler":
-        return False
-    return inspect.getclosurevars(handler).nonlocals.get("user_handler") is None
-
-
 async def _contained(callback: Any, given: tuple[Any, ...]) -> None:
     """As the SDK calls callbacks: what one raises is logged."""
     try:
@@ -265,6 +253,11 @@ async def _contained(callback: Any, given: tuple[Any, ...]) -> None:
 # -- the SDK's types -----------------------------------------------------------------------------------------------
 
 
+def _is_old() -> bool:
+    """Whether it is a release 1.x."""
+    return "mcp.shared.session" in sys.modules and "mcp.shared.jsonrpc_dispatcher" not in sys.modules
+
+
 def _dispatchers() -> Any:
     from mcp.shared import jsonrpc_dispatcher
 
@@ -274,6 +267,8 @@ def _dispatchers() -> Any:
 @functools.cache
 def sdk() -> Sdk:
     """What the links of a run need of the SDK."""
+    if _is_old():
+        return mcp_v1.sdk()
     import mcp_types as types
     from mcp.shared.exceptions import MCPError
     from mcp.shared.message import SessionMessage
@@ -301,4 +296,4 @@ def sdk() -> Sdk:
         )
         return MCPError(types.REQUEST_TIMEOUT, text)
 
-    return Sdk(error=MCPError, message=message, unpacked=unpacked, timed_out=timed_out)
+    return Sdk(failure=MCPError, error=MCPError, message=message, unpacked=unpacked, timed_out=timed_out)

@@ -49,7 +49,7 @@ RANGES: dict[str, Range] = {
     "llama_index.core": Range("llama-index-core", "0.14.0", "0.14.25"),
     "workflows": Range("llama-index-workflows", "2.20.0", "2.26.1"),
     "agents": Range("openai-agents", "0.20.0", "0.24.0"),
-    "mcp": Range("mcp", "2.0.0", "2.3.0"),
+    "mcp": Range("mcp", "1.19.0", "2.3.0"),
 }
 """By the name of the module, or of a package that it is in."""
 
