@@ -6,7 +6,9 @@ import ast
 from dataclasses import replace
 
 from agentloom.cli.checks.flow.direct import Direct
+from agentloom.cli.checks.flow.folds import Folds
 from agentloom.cli.checks.flow.frame import text
+from agentloom.cli.checks.flow.kept import GENERATORS
 from agentloom.cli.checks.flow.methods import Methods
 from agentloom.cli.checks.flow.names import last, path_of
 from agentloom.cli.checks.flow.ordering import DROPS
@@ -20,7 +22,8 @@ __all__ = ["Calls"]
 _LISTS = frozenset(
     """list tuple enumerate iter zip reversed filter map collections.deque itertools.chain itertools.islice
     itertools.chain.from_iterable itertools.product itertools.permutations itertools.combinations itertools.cycle
-    itertools.groupby itertools.accumulate itertools.pairwise itertools.batched itertools.zip_longest""".split()
+    itertools.groupby itertools.accumulate itertools.pairwise itertools.batched itertools.zip_longest
+    heapq.merge""".split()
 )
 _TEXTS = frozenset(
     """textwrap.dedent textwrap.fill textwrap.indent textwrap.shorten os.path.join os.path.dirname os.path.normpath
@@ -31,7 +34,7 @@ _PATHS = frozenset(["pathlib.Path", "pathlib.PurePath", "Path"])
 Given = list[tuple[str | None, Value]]
 
 
-class Calls(Methods, Direct, Sinks):
+class Calls(Methods, Direct, Folds, Sinks):
     """A frame that evaluates calls."""
 
     def call(self, node: ast.Call) -> Value:
@@ -74,6 +77,8 @@ class Calls(Methods, Direct, Sinks):
         if marked is not None:
             return marked
         built = self._built_in(node, full, given)
+        if built is None:
+            built = self.folded(node, full, [value for _, value in given])
         if built is not None:
             return built
         function = self.callee(node, full, receiver)
@@ -95,7 +100,7 @@ class Calls(Methods, Direct, Sinks):
                 Kind("int"), join(*values).without(ORDER).marks if full != "len" else frozenset[Mark]()
             )
         if full in ("sorted", "min", "max") and node.args:
-            value = self.tied(node, first, full)
+            value = self.tied(node, first, full, node.args[0])
             return Value(Kind("list", first.kind.elem), value.marks) if full == "sorted" else value.of("?")
         if full == "sum" and node.args:
             return self._sum(node, first)
@@ -164,7 +169,8 @@ class Calls(Methods, Direct, Sinks):
 
     def _origin(self, node: ast.Call, full: str) -> Value | None:
         if not self.in_run:
-            if AT_IMPORT.fullmatch(full):
+            unseeded = full in GENERATORS and not node.args and not node.keywords
+            if AT_IMPORT.fullmatch(full) or unseeded:
                 said = f"{text(node)} is evaluated at import"
                 return Value(UNKNOWN.kind, frozenset([self.mark("import-time", node, text(node), said)]))
             if ENVIRONMENT.fullmatch(full) and node.args and not is_credential(node.args[0]):

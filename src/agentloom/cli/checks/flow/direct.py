@@ -35,6 +35,7 @@ class Direct(Frame):
         self._effects(call, full, receiver)
         if full == "hash" and not self._in_hash() and not (args and args[0].kind.name in _NUMBERS):
             self.report("hash", call, f"{text(call)} is another number in another process")
+        self._by_identity(call, full)
         if self.program.strict and full in REFUSED and not self.allowed:
             self.report(
                 "address" if full == "id" else "machine", call, f"{text(call)} is refused in an agent"
@@ -42,6 +43,16 @@ class Direct(Frame):
         rule = origin_of(full, in_run=True)
         if rule in _ANYWHERE and not self.seeded(full):
             self.report(rule, call, f"{text(call.func)}(...) comes past the guard")
+
+    def _by_identity(self, call: ast.Call, full: str) -> None:
+        """``sorted(words, key=hash)``, ``map(id, words)``: the function itself is handed on."""
+        handed = [keyword.value for keyword in call.keywords if keyword.arg == "key"]
+        handed += call.args[:1] if full in ("map", "filter", "functools.partial", "itertools.groupby") else []
+        for one in handed:
+            name = one.id if isinstance(one, ast.Name) else ""
+            if name in ("hash", "id") and self.lookup(name) is None and self.file.top(name) is None:
+                what = "another number in another process" if name == "hash" else "an address of the process"
+                self.report("hash" if name == "hash" else "address", one, f"{text(call)} goes by {what}")
 
     def judge_name(self, node: ast.expr, full: str) -> None:
         """Findings of a name that is read."""

@@ -87,12 +87,19 @@ class Expressions(Calls):
             and self.function is not None
         ):
             cls = self.function.cls.node.name if self.function.cls is not None else ""
+        if not cls and isinstance(node.value, ast.Name) and self.program.cls(node.value.id) is not None:
+            cls = node.value.id
+        if cls and self.in_run:
+            held = self.shared.of_classes.get((cls, node.attr), UNKNOWN)
+            early = [mark for mark in held.marks if mark.rule == "import-time"]
+            self.emit(early, f"and is used in a run in line {node.lineno}")
         kind = self.shared.attributes.kind(cls, node.attr) if cls else Kind()
         return Value(kind if kind != Kind() or owner.kind.name != "path" else Kind("path"), owner.marks)
 
     def on_call(self, node: ast.Call) -> Value:
         if isinstance(node.func, ast.Name) and node.func.id == "next" and node.args:
             self.drawn(node, node.args[0])
+        self.drawn_from(node)
         return self.call(node)
 
     def on_await(self, node: ast.Await) -> Value:

@@ -30,7 +30,8 @@ class Shared:
     """What all walks of a target share.
 
     ``found``: by rule and place, so that each place is named once; ``ways``: how often a function was walked;
-    ``performs``: whether a function makes host calls; ``read``: the names that code of the run reads, once asked for.
+    ``performs``: whether a function makes host calls; ``read``: the names that code of the run reads, ``asked``: the
+    attributes, once asked for; ``of_classes``: values of attributes that classes have from import, by class and name.
     """
 
     program: Program
@@ -43,6 +44,8 @@ class Shared:
     ways: dict[Function, int] = field(default_factory=dict[Function, int])
     performs: dict[Function, bool] = field(default_factory=dict[Function, bool])
     read: frozenset[str] | None = None
+    asked: frozenset[str] | None = None
+    of_classes: dict[tuple[str, str], Value] = field(default_factory=dict[tuple[str, str], Value])
     walking: set[Function] = field(default_factory=set[Function])
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from agentloom.cli.checks.flow.kept import Kept
 from agentloom.cli.checks.flow.names import last, path_of
 from agentloom.cli.checks.flow.ordering import Ordering
 from agentloom.cli.checks.flow.program import Function
 from agentloom.cli.checks.flow.sinks import Sinks
-from agentloom.cli.checks.flow.state import State
 from agentloom.cli.checks.flow.values import ORDER, UNKNOWN, Kind, Value, join
 
 __all__ = ["Methods"]
@@ -28,7 +28,7 @@ _READ = frozenset(["read", "read_text", "read_bytes", "readline", "readlines", "
 _LISTED = frozenset(["iterdir", "glob", "rglob"])
 
 
-class Methods(Ordering, Sinks, State):
+class Methods(Ordering, Sinks, Kept):
     """A frame that evaluates methods."""
 
     def method(self, node: ast.Call, receiver: Value, given: list[tuple[str | None, Value]]) -> Value | None:

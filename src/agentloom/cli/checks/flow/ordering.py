@@ -75,14 +75,12 @@ class Ordering(Frame):
             return value.without(ORDER).inside()
         return Value(value.kind, value.strong()).inside() | strong | frozenset(self.loops)
 
-    def tied(self, call: ast.Call, value: Value, name: str) -> Value:
-        """``min``, ``max`` or ``sorted`` with a key: what is equal by the key comes in the order of the argument."""
+    def tied(self, call: ast.Call, value: Value, name: str, of: ast.expr) -> Value:
+        """``min``, ``max`` or ``sorted`` of ``of``, with a key: what is equal by it comes in the order of ``of``."""
         key = next((keyword.value for keyword in call.keywords if keyword.arg == "key"), None)
         if key is None or (name == "sorted" and not _coarse(key)):
             return value.without(ORDER)
-        return Value(
-            value.kind, value.without(ORDER).marks | self.taken(value, call, call.args[0], f"{name}(key=...)")
-        )
+        return Value(value.kind, value.without(ORDER).marks | self.taken(value, call, of, f"{name}(key=...)"))
 
 
 def _coarse(key: ast.expr) -> bool:

@@ -192,7 +192,7 @@ class Program:
 
     def _reach(self, roots: Sequence[Function], scripts: Sequence[File]) -> None:
         levels = [(file, file.source.tree.body) for file in scripts]
-        made = [(file, [one for one in file.source.tree.body if not _defines(one)]) for file in self.files]
+        made = [(file, [*_plainly(file.source.tree.body)]) for file in self.files]
         # A method is called only where somebody has its class in hand: what is reached, and which classes that code
         # names, grow until neither does.
         live, before = {cls for file, body in made for cls in self._classes_in(file, body)}, -1
@@ -343,6 +343,15 @@ def _collect(file: File, body: Iterable[ast.AST], prefix: str, cls: Class | None
 def _plain(node: ast.ClassDef) -> bool:
     """Whether nothing in the head of the class (a decorator, a metaclass) may give it a ``__repr__``."""
     return not node.decorator_list and not node.keywords
+
+
+def _plainly(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that are run when a module is: all but the bodies of functions."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _plainly(node.body)
+        elif not _defines(node):
+            yield node
 
 
 def _defines(node: ast.stmt) -> bool:

@@ -106,7 +106,7 @@ class State(Frame):
     # -- what is where -----------------------------------------------------------------------------------------------
 
     def _module_state(self, node: ast.AST, name: str) -> None:
-        if self._is_memo(name):
+        if self.is_memo(name):
             said = f"{name} keeps results of {self._within()}() from run to run"
             self.report("cache", node, said)
         else:
@@ -119,21 +119,28 @@ class State(Frame):
         if cls is None or not cls.plain_bases or _set_by_methods(cls, attribute):
             return
         for value in _set_in(cls.node.body, attribute):
-            if is_mutable(value):
+            if is_mutable(value) and self.is_memo(attribute):
+                self.report(
+                    "cache",
+                    node,
+                    f"{attribute} of {cls.name} keeps results of {self._within()}() from run to run",
+                )
+            elif is_mutable(value):
                 self.report(
                     "global-state",
                     node,
                     f"{attribute} belongs to the class {cls.name}: all instances share it",
                 )
 
-    def _is_memo(self, name: str) -> bool:
-        """Whether the function looks its results up in ``name`` before it makes host calls."""
+    def is_memo(self, name: str) -> bool:
+        """Whether the function looks its results up in ``name`` (also an attribute) before it makes host calls."""
         if self.function is None:
             return False
         read = any(
             (isinstance(one, ast.Compare) and any(written(side) == name for side in one.comparators))
-            or (isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "get"
-                and written(one.func.value) == name)
+            or (isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
+                and one.func.attr in ("get", "setdefault") and written(one.func.value) == name)
+            or (isinstance(one, ast.Try) and any(_looks_up(name, stmt) for stmt in one.body))
             for one in ast.walk(self.function.node)
         )  # fmt: skip
         return read and self.calls_host(self.function)
@@ -218,6 +225,13 @@ def reads(body: ast.AST) -> set[str]:
         for node in ast.walk(body)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in changed
     }
+
+
+def _looks_up(name: str, node: ast.AST) -> bool:
+    return any(
+        isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and written(one.value) == name
+        for one in ast.walk(node)
+    )
 
 
 def _set_by_methods(cls: Class, attribute: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from agentloom.cli.checks.findings import Finding
 from agentloom.cli.checks.flow.expressions import Expressions
 from agentloom.cli.checks.flow.frame import Frame, Mode, Shared, text
+from agentloom.cli.checks.flow.kept import lives_on
 from agentloom.cli.checks.flow.kinds import Attributes, annotated
 from agentloom.cli.checks.flow.left import left_by_tools
 from agentloom.cli.checks.flow.names import defaults_of, last, path_of
@@ -56,6 +57,9 @@ def _caches(shared: Shared, function: Function) -> None:
     if found is None or not shared.program.is_agent:
         return
     node, in_front = found
+    once = last(function.file.names.full(node)) == "cached_property"
+    if once and (function.cls is None or not lives_on(shared.program, function.cls)):
+        return  # it is kept as long as the object, which is one of the run
     if (function.tool and in_front) or (function.role == "run" and shared.performs.get(function)):
         what = "a tool" if function.tool else "host calls"
         frame = Frame(shared, function.file, function, "run")
@@ -141,7 +145,14 @@ class Walk(Expressions):
 
     def at_classdef_(self, node: ast.ClassDef) -> None:
         """The body of a class at the level of the module; methods are walked by themselves."""
+        before = self.env
+        self.env = dict(before)
         self.block(one for one in node.body if not isinstance(one, FunctionNode))
+        for name, value in self.env.items():
+            if value is not before.get(name):
+                self.shared.of_classes[node.name, name] = value
+        before.update(self.env)
+        self.env = before
 
     # -- assignments -------------------------------------------------------------------------------------------------
 
@@ -149,6 +160,8 @@ class Walk(Expressions):
         """``a = b = value``."""
         value = self.evaluate(node.value)
         for target in node.targets:
+            if isinstance(target, ast.Attribute):
+                self.attribute_set(node, target)
             self._assign(node, target, value, node.value)
 
     def at_annassign_(self, node: ast.AnnAssign) -> None:
@@ -174,6 +187,8 @@ class Walk(Expressions):
         path = path_of(node.target)
         target = self.evaluate(node.target)
         self.counted(node)
+        if isinstance(node.target, ast.Attribute):
+            self.attribute_set(node, node.target)
         if isinstance(node.target, ast.Name):
             self.rebound(node, node.target.id)
         if isinstance(node.target, ast.Subscript):

@@ -1,0 +1,24 @@
+# ruff: noqa: ANN001
+# mypy: ignore-errors
+"""A property that asks once, of an object that lives on."""
+
+import functools
+
+from agentloom import agent, tool
+
+
+@tool(effect="read")
+def search(query):
+    return query.upper()
+
+
+class Rates:
+    @functools.cached_property
+    def today(self):
+        return search("rates")
+
+
+@agent
+def convert(amount):
+    rates = Rates()
+    return f"{amount} at {rates.today}"
