@@ -71,7 +71,6 @@ def _fields(one: object) -> dict[str, Any] | None:
 
 
 def _trees(one: object) -> dict[str, tuple[bytes, Tree]]:
-    TYPES.declare(type(one))
     trees: dict[str, tuple[bytes, Tree]] = {}
     for name, value in (_fields(one) or {}).items():
         try:

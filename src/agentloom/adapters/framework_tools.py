@@ -187,6 +187,8 @@ class _Made:
         self.tool = tool
         self.value: Any = None
         self._ran = self._raised = False
+        for one in tool.shared.values():
+            TYPES.declare(type(one))  # what it changes in their fields comes back, on replay too
         self._before: Before | None = None
         self._agents: list[str] = []
         self._work = Work(f"tool {tool.name}", keep=True)

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.framework_classes import wrap_overrides
-from agentloom.adapters.langgraph_values import Stored, pack_state, unpack_state
+from agentloom.adapters.langgraph_values import Stored, pack_state, plain_messages, unpack_state
 from agentloom.adapters.releases import needed
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import CallSpec
@@ -119,21 +119,39 @@ def _spec(saver: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any
     request: dict[str, Any] = {}
     for field, value in given.items():
         if field in ("config", "before"):
-            where = _place(value)
+            where = _place(saver, value)
             thread = where.get("thread_id", thread) if where else thread
             request[field] = where
+        elif field == "checkpoint":
+            request |= _checkpoint(saver, value)
         else:
             request[field] = pack_state(saver.serde, value)
     effect = "write" if name in _WRITES else "read"
     return CallSpec("memory", f"checkpoint.{name}", request, effect=effect, series=f"memory:{thread}")
 
 
-def _place(config: Any) -> dict[str, Any] | None:
+def _checkpoint(saver: Any, checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """A checkpoint as fields of a request. Messages are plain mappings there, and a field of their own: a history that
+    grows then shares its beginning with the one before."""
+    values = cast("dict[str, Any]", checkpoint.get("channel_values") or {})
+    rest = {name: value for name, value in checkpoint.items() if name != "channel_values"}
+    apart = {
+        f"values.{channel}": pack_state(saver.serde, plain_messages(value))
+        for channel, value in values.items()
+    }
+    return {"checkpoint": pack_state(saver.serde, rest), **apart}
+
+
+def _place(saver: Any, config: Any) -> dict[str, Any] | None:
     """Where in a saver a configuration points to; the rest of it is how the graph is run."""
     if not isinstance(config, Mapping):
         return None
     found = cast("dict[str, Any]", cast("Mapping[str, Any]", config).get("configurable") or {})
-    return {name: found[name] for name in ("thread_id", "checkpoint_ns", "checkpoint_id") if name in found}
+    return {
+        name: pack_state(saver.serde, found[name])
+        for name in ("thread_id", "checkpoint_ns", "checkpoint_id")
+        if name in found
+    }
 
 
 def _kept(saver: Any, value: Any) -> Any:

@@ -25,6 +25,7 @@ __all__ = [
     "declare_types",
     "pack",
     "pack_state",
+    "plain_messages",
     "unpack",
     "unpack_state",
 ]
@@ -78,6 +79,17 @@ def unpack_state(serde: Any, value: Any) -> Any:
     if fields is not None:
         return {key: unpack_state(serde, item) for key, item in fields.items()}
     return value
+
+
+def plain_messages(value: Any) -> Any:
+    """A list of messages as plain mappings, to be read; any other value as it is."""
+    messages = sys.modules.get("langchain_core.messages.base")
+    if messages is None or not is_list(value) or not value:
+        return value
+    base: Any = cast(Any, messages).BaseMessage
+    if not all(isinstance(one, base) for one in value):
+        return value
+    return [{"kind": type(one).__name__, **cast("dict[str, Any]", one.model_dump())} for one in value]
 
 
 def plain_fields(value: Any) -> dict[str, Any] | None:

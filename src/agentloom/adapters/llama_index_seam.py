@@ -62,7 +62,7 @@ def _property(name: str, make: Any) -> property:
             plain = self.__dict__[name]
         except KeyError:
             raise AttributeError(name) from None
-        return make(self, plain)
+        return plain if current() is None else make(self, plain)
 
     def put(self: Any, value: Any) -> None:
         self.__dict__[name] = getattr(value, _PLAIN, value)

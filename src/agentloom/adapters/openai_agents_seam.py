@@ -40,7 +40,7 @@ def install_tools(module: ModuleType) -> None:
     _declare(tools)
     # Instances hold these by name; a property of the class comes first, for those that are there already too.
     invoker._invoke_tool_impl = property(
-        lambda self: _recorded(self, self._function_tool, self.__dict__["_invoke_tool_impl"]),
+        lambda self: _in_run(self, self._function_tool, self.__dict__["_invoke_tool_impl"]),
         lambda self, value: self.__dict__.__setitem__("_invoke_tool_impl", getattr(value, _PLAIN, value)),
     )
     tools.FunctionTool.on_invoke_tool = property(
@@ -56,7 +56,12 @@ def _own_invoker(tool: Any, invoker: type[Any]) -> Any:
         plain = tool.__dict__["on_invoke_tool"]
     except KeyError:
         raise AttributeError("on_invoke_tool") from None
-    return plain if isinstance(plain, invoker) else _recorded(tool, tool, plain)
+    return plain if isinstance(plain, invoker) else _in_run(tool, tool, plain)
+
+
+def _in_run(holder: Any, tool: Any, plain: Any) -> Any:
+    """What a run gets of an invoker; outside of one it is itself."""
+    return plain if current() is None else _recorded(holder, tool, plain)
 
 
 def _recorded(holder: Any, tool: Any, plain: Any) -> Any:
