@@ -6,6 +6,8 @@ import asyncio
 import contextvars
 import gc
 import inspect
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -283,3 +285,27 @@ def test_an_error_names_its_run_only_where_that_is_kept(kept: bool) -> None:
         if kept:
             assert trace_of(raised.value).status == "failed"
     assert len(store.runs()) == 3 * kept
+
+
+@pytest.mark.parametrize("name", ["record", "instrument", "wrap"])
+def test_who_records_does_not_load_what_replays(name: str) -> None:
+    program = f"""
+import sys, asyncio, agentloom
+from agentloom.store import MemoryStore
+agentloom.{name}
+
+async def main():
+    async def work():
+        return await agentloom.now()
+
+    await agentloom.record(work(), store=MemoryStore())
+    with agentloom.record("block", store=MemoryStore()):
+        await agentloom.now()
+
+asyncio.run(main())
+print(sorted(module for module in sys.modules if module.startswith("agentloom.replay")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType, TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from agentloom.api.recording_generator import between_items
 from agentloom.api.recording_handle import Handle
@@ -17,16 +17,7 @@ from agentloom.api.recording_keep import Keep, held, settled
 from agentloom.api.recording_mode import mode, replaying, trace_to_replay
 from agentloom.api.recording_target import Target, plain, target_of_block
 from agentloom.api.trace import RunNote, Trace
-from agentloom.errors import ControlFlow, Diverged, DivergenceError, NotSupported, TargetError
-from agentloom.format.values import encode
-from agentloom.replay.cause import CodeFacts
-from agentloom.replay.fields import Comparison, compare
-from agentloom.replay.recording import Recording as Recorded
-from agentloom.replay.refusal import Refusing
-from agentloom.replay.replayer import conclude, current_facts, session_for, watch_over
-from agentloom.replay.report import Report
-from agentloom.replay.source import ReplaySource
-from agentloom.replay.stock import ReplayInPlace
+from agentloom.errors import Diverged, DivergenceError, NotSupported
 from agentloom.runtime.agents import finish_raised, finish_returned
 from agentloom.runtime.guard_effects import tell_unrecorded
 from agentloom.runtime.interrupts import held_back
@@ -34,11 +25,14 @@ from agentloom.runtime.left_out import OFF, left_out, left_out_here
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import Recording, RunOptions, begin
-from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current, entered
 from agentloom.runtime.session import Session
 from agentloom.runtime.stock import LiveInPlace, StockCalls
 from agentloom.store import Store
+
+if TYPE_CHECKING:
+    from agentloom.api.recording_again import ReplayedBlock
+    from agentloom.replay.report import Report
 
 __all__ = ["RecordedBlock", "replay_block"]
 
@@ -58,9 +52,7 @@ class RecordedBlock(Handle):
         self._stack = contextlib.ExitStack()
         self._session: Session | None = None
         self._recording: Recording | None = None
-        self._source: ReplaySource | None = None
-        self._facts: CodeFacts | None = None
-        self._differs: Comparison | None = None
+        self._again: ReplayedBlock | None = None
         self._entered = False
         self.output: Any = None
         self.on_cut_off: Callable[[], None] | None = None
@@ -137,8 +129,8 @@ class RecordedBlock(Handle):
                 return
             if session.stock is not None:
                 session.stock.reader = None
-            if self._source is not None:
-                self._end_replay(session, self._source, error)
+            if self._again is not None:
+                self._end_replay(session, self._again, error)
             else:
                 self._end_recording(session, cast(Recording, self._recording), error)
         finally:
@@ -159,6 +151,8 @@ class RecordedBlock(Handle):
         """In sync code the run belongs to this thread, and adopts those that it starts."""
         if _loop() is None:
             session.engine.take()
+        else:
+            cast(StockCalls, session.stock).shared = True
         self._enter(entered(session.root))
 
     # -- recording ---------------------------------------------------------------------------------------------------
@@ -185,7 +179,8 @@ class RecordedBlock(Handle):
     def _end_recording(self, session: Session, recording: Recording, error: BaseException | None) -> None:
         try:
             for note in self._notes if session.engine.failure is None else ():
-                session.engine.mark("note", note)
+                with cast(StockCalls, session.stock).alone(session.root):
+                    session.engine.mark("note", note)
             self._finish(session, error)
         finally:
             self._state = ""
@@ -199,68 +194,31 @@ class RecordedBlock(Handle):
         if session.baton is not None:
             session.baton.drain()
         error = self._ended_by if error is None else error
-        if error is None:
-            finish_returned(session, plain(self.output))
-        else:
-            finish_raised(session, _ended_by(error))
+        with cast(StockCalls, session.stock).alone(
+            session.root
+        ):  # threads that it leaves behind may look at the clock
+            if error is None:
+                finish_returned(session, plain(self.output))
+            else:
+                finish_raised(session, _ended_by(error))
 
     # -- replay ------------------------------------------------------------------------------------------------------
 
     def _begin_replay(self) -> None:
-        trace = self._replay_of(trace_to_replay(self._target.name, self._options.tags, self._store))
-        recording = Recorded.from_journal(trace.journal)
-        recording.replayable()
-        agent = self._target.agent(_not_called)
-        self._facts = current_facts(agent, recording)
-        source = self._source = ReplaySource(recording)
-        session = self._session = session_for(recording, source, agent.root)
-        self._differs = source.input_differs(encode({"args": [], "kwargs": dict(self._target.kwargs)}, TYPES))
-        if session.stock is None:
-            raise TargetError(
-                f"run {recording.run} is none of a block or a function where it stands, as {recording.agent!r} is here",
-                hint="record it again, or replay it by what made it",
-            )
-        if isinstance(in_place := session.stock.in_place, ReplayInPlace):
-            in_place.on_cut_off = self.on_cut_off
-        watch_over(session, Refusing(source))
-        self._begin(session)
+        from agentloom.api.recording_again import ReplayedBlock
 
-    def _end_replay(self, session: Session, source: ReplaySource, error: BaseException | None) -> None:
+        trace = self._replay_of(trace_to_replay(self._target.name, self._options.tags, self._store))
+        self._again = ReplayedBlock(trace, self._target, self.on_cut_off)
+        self._session = self._again.session
+        self._begin(self._session)
+
+    def _end_replay(self, session: Session, again: ReplayedBlock, error: BaseException | None) -> None:
         try:
-            self._finish(session, error)
-        except ControlFlow:
-            pass  # the verdict is with the source
+            self.report = again.end(lambda: self._finish(session, error), self._notes)
         finally:
             self._state = ""
-            session.source.close()
-            session.release()
-        if source.unusable is not None:
-            raise source.unusable
-        if source.finding is None and not source.complete:
-            return  # an error that no verdict explains is on its way
-        self.report = conclude(
-            source, cast(CodeFacts, self._facts), differs=self._differs or self._notes_differ()
-        )
-        if self.report.verdict == "diverged":
+        if self.report is not None and self.report.verdict == "diverged":
             raise DivergenceError(self.report) from None
-
-    def _notes_differ(self) -> Comparison | None:
-        """What was noted of the input (the body of a request) is compared too."""
-        then, now = _facts_in(self.replayed_notes), _facts_in(self._notes)
-        both = [name for name in now if name in then]
-        found = compare(
-            encode({name: then[name] for name in both}, TYPES),
-            encode({name: now[name] for name in both}, TYPES),
-        )
-        return found if found.items else None
-
-
-def _facts_in(notes: Sequence[object]) -> dict[str, object]:
-    facts: dict[str, object] = {}
-    for note in notes:
-        if isinstance(note, dict):
-            facts |= cast("dict[str, object]", note)
-    return facts
 
 
 def replay_block(trace: Trace, call: Callable[[], object]) -> Report:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from agentloom.api.recording_keep import Keep, held, settled
 from agentloom.api.recording_mode import mode, trace_to_replay
-from agentloom.api.recording_run import Outcome, replay_in_place
+from agentloom.api.recording_run import Outcome
 from agentloom.api.recording_target import Target
 from agentloom.api.trace import RunNote
 from agentloom.api.tracebacks import UserFrames
@@ -55,6 +55,8 @@ def record_call(
             return outcome.of_call(lambda: function(*args, **kwargs))
 
         if chosen == "replay":
+            from agentloom.api.recording_again import replay_in_place
+
             replay_in_place(trace_to_replay(target.name, options.tags, store), target, main)
             return outcome.again()
         _recorded(main, target, options, held(store, keep))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agentloom.api.recording_keep import Keep
 from agentloom.api.recording_target import Target
 from agentloom.api.trace import Trace, known_by
 from agentloom.errors import NotRecorded, TargetError
-from agentloom.replay.report import Report
 from agentloom.runtime.left_out import LeftOut
 from agentloom.runtime.recorder import RunOptions
 from agentloom.store import Store
+
+if TYPE_CHECKING:
+    from agentloom.replay.report import Report
 
 __all__ = ["Handle"]
 

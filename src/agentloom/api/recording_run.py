@@ -7,23 +7,19 @@ import contextvars
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar, cast
 
-from agentloom.api.recording_cancelled import await_cancellation
 from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Keep, held, settled
 from agentloom.api.recording_mode import mode, trace_to_replay
 from agentloom.api.recording_target import Target, plain
-from agentloom.api.trace import RunNote, Trace, holds_call
+from agentloom.api.trace import RunNote
 from agentloom.api.tracebacks import UserFrames
-from agentloom.errors import DivergenceError
-from agentloom.replay.replayer import replay
-from agentloom.replay.report import Report
 from agentloom.runtime.left_out import OFF, left_out, left_out_here
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import RunOptions, begin, record_async
 from agentloom.runtime.scope import Scope, current, entered
 from agentloom.store import Store
 
-__all__ = ["Outcome", "RecordedRun", "replay_in_place"]
+__all__ = ["Outcome", "RecordedRun"]
 
 R = TypeVar("R")
 
@@ -82,18 +78,6 @@ class Outcome(Generic[R]):
         if self.error is not None:
             raise self.error
         return cast(R, self.value)
-
-
-def replay_in_place(trace: Trace, target: Target, main: Callable[..., Any]) -> Report:
-    """Replay ``trace`` with the code that is at hand. Raises ``DivergenceError`` where it differs, and what a replay
-    raises that cannot be made at all."""
-    given: dict[str, Any] | None = None
-    if target.missing is None and holds_call(trace):
-        given = {"args": list(target.args), "kwargs": dict(target.kwargs)}
-    report = replay(trace.journal, target.agent(main), given=given)
-    if report.verdict == "diverged":
-        raise DivergenceError(report)
-    return report
 
 
 class RecordedRun(Handle, Coroutine[Any, Any, R]):
@@ -219,6 +203,9 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
         return cast(R, outcome.value)
 
     async def _replayed(self) -> R:
+        from agentloom.api.recording_again import replay_in_place
+        from agentloom.api.recording_cancelled import await_cancellation
+
         trace = self._replay_of(trace_to_replay(self._target.name, self._options.tags, self._store))
         outcome = Outcome[R]()
 
