@@ -14,6 +14,7 @@ from agentloom.runtime.calls import Arrival
 from agentloom.runtime.engine import Delivery
 from agentloom.runtime.loop import InnerLoop, refused_threadsafe
 from agentloom.runtime.loop_bridge import Bridge
+from agentloom.runtime.loop_hooks import hold_hooks
 from agentloom.runtime.scope import Scope, enter_task, entered
 from agentloom.runtime.session import Session
 from agentloom.runtime.strands import Strand, holder
@@ -113,9 +114,11 @@ class AsyncDriver:
         session = self.session
         baton = session.baton
         before = None if baton is None else baton.enter()
+        release = hold_hooks(self.loop)
         try:
             return self._advance(done)
         finally:
+            release()
             made = session.baton
             if made is not None:
                 made.leave(before if made is baton else made.main.before)

@@ -161,6 +161,8 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         self._clock_resolution = 1e-9
         self._owner = get_ident()
         self._pumping = False
+        #: The thread whose hooks for async generators know this loop (`hold_hooks`); 0: they are set for each `pump`.
+        self.hooked = 0
         self._timers: list[tuple[int, int, Any]] = []
         self._timer_seq = 0
         self._stale = 0
@@ -293,10 +295,11 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             raise RuntimeError("this inner loop is already being pumped")
         outer = events._get_running_loop()
         thread_id = self._thread_id
-        hooks = sys.get_asyncgen_hooks()
         self._pumping = True
-        self._thread_id = self._owner = get_ident()
-        sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook)
+        self._thread_id = self._owner = own = get_ident()
+        hooks = sys.get_asyncgen_hooks() if self.hooked != own else None
+        if hooks is not None:
+            sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook)
         if self._debug:
             self._set_coroutine_origin_tracking(True)
         events._set_running_loop(self)
@@ -307,7 +310,8 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             self._current_handle = None
             if self._coroutine_origin_tracking_enabled:
                 self._set_coroutine_origin_tracking(False)
-            sys.set_asyncgen_hooks(*hooks)
+            if hooks is not None:
+                sys.set_asyncgen_hooks(*hooks)
             self._thread_id = thread_id
             self._pumping = False
 
