@@ -26,9 +26,9 @@ class Sure(BaseModel):
     ok: bool
 
 
-def served() -> MCPServer[Any]:
+def served(name: str = "shop") -> MCPServer[Any]:
     """A server of its own."""
-    server: MCPServer[Any] = MCPServer("shop", version="1.0")
+    server: MCPServer[Any] = MCPServer(name, version="1.0")
 
     @server.tool(annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
     def total(order: int) -> int:

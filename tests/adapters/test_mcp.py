@@ -27,6 +27,7 @@ from mcp.types import ElicitResult
 
 import agentloom
 from agentloom import Trace
+from agentloom.replay.diff import diff
 from agentloom.store import MemoryStore
 from tests.adapters.mcp_shop import served
 
@@ -411,3 +412,47 @@ def test_left_early_by_an_error_of_the_agent() -> None:
     bare, live, again, trace = asyncio.run(thrice(agent))
     assert bare == live == again
     assert names(trace)[-1] == "mcp.close"
+
+
+def test_other_tools_than_before_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    logging.disable(logging.NOTSET)
+
+    async def look(*more: str) -> None:
+        server = served("till")
+        for name in more:
+            server.add_tool(lambda order: order, name=name)
+        async with Client(server) as client:
+            await client.list_tools()
+
+    async def main() -> None:
+        for tools in ((), (), ("status",), ("status",)):
+            await agentloom.record(look(*tools), store=MemoryStore())
+
+    with caplog.at_level(logging.WARNING, logger="agentloom.drift"):
+        asyncio.run(main())
+    told = [record.getMessage() for record in caplog.records if record.name == "agentloom.drift"]
+    assert len(told) == 1
+    assert told[0].startswith("the tools of server till changed since run ")
+    assert told[0].endswith(": tool status was added")
+
+
+def test_a_diff_says_in_words_which_tools_are_others() -> None:
+    async def look(*more: str) -> None:
+        server = served()
+        for name in more:
+            server.add_tool(lambda order: order, name=name)
+        async with Client(server) as client:
+            await client.list_tools()
+
+    async def main() -> list[Trace]:
+        traces: list[Trace] = []
+        for tools in ((), ("status",)):
+            run = agentloom.record(look(*tools), store=MemoryStore())
+            await run
+            traces.append(run.trace)
+        return traces
+
+    one, two = asyncio.run(main())
+    found = diff(one.journal, two.journal)
+    assert "the server serves other tools (tool status was added)" in str(found)
+    assert found.rows[2].served == ("tool status was added",)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from agentloom.adapters.mcp_tools import Served, compare_tools
+from agentloom.replay.served import Served, compare_tools
 from agentloom.runtime.scope import current
 
 __all__ = ["teller", "tools_served"]

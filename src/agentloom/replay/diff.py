@@ -25,6 +25,7 @@ from agentloom.replay.leaks import classify
 from agentloom.replay.probability import choice_odds, first_token_odds
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, comparison_json
+from agentloom.replay.served import LISTING, compare_tools, tools_in
 from agentloom.replay.summaries import recorded_ref, unprinted
 from agentloom.replay.text import Line, plain
 
@@ -68,7 +69,8 @@ class Odds:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One aligned call or state. ``request`` and ``outcome`` hold the differences that are not noise."""
+    """One aligned call or state. ``request`` and ``outcome`` hold the differences that are not noise; ``served`` says
+    in words what other tools a server served."""
 
     status: Status
     here: CallRef | None
@@ -77,6 +79,7 @@ class Row:
     outcome: Comparison | None = None
     statuses: tuple[str | None, str | None] = (None, None)
     odds: Odds | None = None
+    served: tuple[str, ...] = ()
 
     @property
     def ref(self) -> CallRef:
@@ -94,6 +97,7 @@ class Row:
             "outcome": comparison_json(self.outcome),
             "outcome_status": list(self.statuses),
             "odds": {"here": cast(Tree, odds.here), "there": cast(Tree, odds.there)} if odds else None,
+            "served": list(self.served),
         }
 
 
@@ -261,7 +265,12 @@ class _Comparer:
         )
         statuses = (a.status, b.status)
         here, there = self._ref(self.here, ours), self._ref(self.there, theirs)
-        return Row("changed", here, there, request or None, outcome, statuses, odds)
+        served = self._served(a, b) if a.name == b.name == LISTING else ()
+        return Row("changed", here, there, request or None, outcome, statuses, odds, served)
+
+    def _served(self, a: RecordedCall, b: RecordedCall) -> tuple[str, ...]:
+        then, now = tools_in(self._answer(self.here, a)), tools_in(self._answer(self.there, b))
+        return () if then is None or now is None else tuple(compare_tools(then, now))
 
     def _state_pair(self, ours: Step, theirs: Step) -> Row:
         name = str((ours.fields or {}).get("name"))

@@ -104,6 +104,9 @@ def _answered(row: Row) -> str:
         return f"{name} ended {row.statuses[0]} in one and {row.statuses[1]} in the other"
     if kind == "state" and item is not None and item.path == f"{name}.goto":
         return "another step was chosen"
+    if row.served:
+        more = len(row.served) - 1
+        return f"the server serves other tools ({row.served[0]}" + (f" and {more:,} more)" if more else ")")
     if kind != "model":
         return f"{name} returned something else"
     if item is not None and "." in item.path and item.kind == "changed":
@@ -160,7 +163,9 @@ def _row(found: Diff, row: Row, level: _Level, width: int) -> list[Line]:
         out += _comparison_lines(row.request, level.fields, width, indent=6)
     if row.statuses[0] != row.statuses[1]:
         out.append([("", f"      status        {row.statuses[0]} -> {row.statuses[1]}")])
-    if row.outcome and ref.kind != "model" and row.outcome.total > 3 and row.here and row.there:
+    if row.served:
+        out += [[("", f"      {clip(said, width - 6)}")] for said in row.served]
+    elif row.outcome and ref.kind != "model" and row.outcome.total > 3 and row.here and row.there:
         out.append(_whole(row.here.outcome, row.there.outcome))
     elif row.outcome:
         out += _comparison_lines(row.outcome, level.fields, width, indent=6, leaves=ref.kind == "model")
