@@ -112,6 +112,8 @@ def drift(recorded: CodeFacts, now: CodeFacts) -> list[Drift]:
         (recorded.interpreter, now.interpreter, True),
         (recorded.packages, now.packages, False),
     ):
+        if was == has:  # most often, and there are hundreds
+            continue
         for name, version in was.items():
             if has.get(name) != version and (name in has or not both):
                 out.append(Drift(name, version, has.get(name)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
 from agentloom.errors import FormatError, NotSupported, PayloadMissing
@@ -193,8 +194,8 @@ class Recording:
         return None if self.end is None else str(self.end["status"])
 
     def payload(self, name: str) -> Tree:
-        """A payload of the start entry (``code``, ``env``, ``input``, ...), or None where the run has none; put together
-        once, and not to be changed."""
+        """A payload of the start entry (``code``, ``env``, ``input``, ...), or None where the run has none. It is put
+        together once, and not to be changed."""
         if name not in self._payloads:
             blob = self.start.get(name)
             self._payloads[name] = None if blob is None else self.tree(cast(str, blob), f"the run's {name}")
@@ -353,15 +354,18 @@ def facts_of(code: Tree, env: Tree) -> CodeFacts:
     for name, item in recorded.items() if isinstance(recorded, dict) else ():
         if isinstance(item, dict) and isinstance(item.get("source"), str):
             modules[name] = ModuleSource(cast(str, item["source"]), str(item.get("file") or name))
-    packages: dict[str, str] = {}
     listed = code_map.get("packages")
-    for item in listed if isinstance(listed, list) else ():
-        name, _, version = str(item).partition("==")
-        packages[name] = version
+    packages = _versions(tuple(map(str, listed))) if isinstance(listed, list) else {}
     interpreter = {
         name: str(env_map[name]) for name in ("python", "implementation", "machine") if env_map.get(name)
     }
     return CodeFacts(modules, _revision(code_map.get("vcs")), packages, interpreter)
+
+
+@lru_cache(maxsize=4)
+def _versions(listed: tuple[str, ...]) -> dict[str, str]:
+    """The version of each package from ``name==version``; not to be changed."""
+    return {name: version for name, _, version in (item.partition("==") for item in listed)}
 
 
 def _revision(vcs: Tree) -> str:
