@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentloom import agent, tool
+import agentloom
+from agentloom import Trace, agent, tool
 from agentloom.errors import StoreFailed
 from agentloom.format.journal import Journal, check
 from agentloom.replay.recording import Recording
@@ -222,3 +225,55 @@ def test_a_replay_that_has_diverged_comes_to_an_end() -> None:
     trace = waits_after.run(store=MemoryStore())
     told[0] = "second"
     assert trace.replay(check=False).verdict == "diverged"
+
+
+@tool(effect="read")
+async def later(number: int) -> int:
+    return number
+
+
+async def part(number: int) -> None:
+    for one in range(3):
+        await later(number + one)
+        time.time()
+        await asyncio.sleep(0)
+
+
+async def shared_block(wrong: list[float]) -> Trace:
+    """A block whose run is in several threads at once, which all read its clock."""
+    over = threading.Event()
+    inside = [True]
+
+    def read() -> None:
+        last = 0.0
+        while not over.is_set():
+            now = time.monotonic()
+            if now < last and inside[0]:
+                wrong.append(now - last)
+            last = now
+
+    async with agentloom.record("shared", store=MemoryStore()) as run:
+        threads = [threading.Thread(target=contextvars.copy_context().run, args=(read,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for number in range(30):
+            await later(number)
+            if number % 10 == 0:
+                await agentloom.record(part(number))
+        inside[0] = False
+    over.set()
+    for thread in threads:
+        thread.join()
+    return run.trace
+
+
+def test_threads_that_share_a_run_write_one_at_a_time_and_never_go_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agentloom.runtime.live.TICK", 0)
+    wrong: list[float] = []
+    for _ in range(3):
+        trace = asyncio.run(shared_block(wrong))
+        assert trace.status == "completed"
+        assert trace.verify().consistent
+    assert wrong == []

@@ -18,7 +18,9 @@ PATH = "root/agent"
 
 def session(guard: Guard, vt: int = 0, thread: int | None = None) -> Any:
     engine = SimpleNamespace(vt=vt, thread=thread, reads=0, writing=False)
-    return SimpleNamespace(guard=guard, over=False, seed=None, engine=engine, source=Scripted())
+    return SimpleNamespace(
+        guard=guard, over=False, seed=None, engine=engine, source=Scripted(), stock=None, loop=None
+    )
 
 
 def test_the_first_policy_that_is_given_is_chosen() -> None:

@@ -602,7 +602,7 @@ class ReplaySource:
             if tick.vt > shown:
                 return tick.vt  # the code reads less often, and has gone past it
             self._tick += 1
-        if ticks:
+        if ticks and not reads & 3:
             self._lose_patience(shown)
         return None
 
@@ -620,7 +620,7 @@ class ReplaySource:
         if before is None or before[0] != place:
             self._looked = place, shown, now, 0
             return
-        waited = before[3] + min(now - before[2], _SECOND)  # somebody may look at it in a debugger
+        waited = before[3] + min(now - before[2], 2 * _SECOND)  # somebody may look at it in a debugger
         self._looked = place, before[1], now, waited
         if waited > _PATIENCE + 1000 * (shown - before[1]):
             step = self._step()

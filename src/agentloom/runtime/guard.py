@@ -150,7 +150,9 @@ class Guard:
         """Read the run's clock: nanoseconds since its start. Each reading takes a microsecond of it; a delivery brings
         it to where that stands in the recording, and a reading that finds it behind the real one writes a delivery of
         its own, a tick. Raises what a delivery raises that cannot be written."""
-        engine = session.engine
+        engine, stock = session.engine, session.stock
+        if stock is not None and stock.elsewhere(engine):
+            return self.glance(session)
         shown = self._shown + _READING
         vt = engine.vt
         if vt > shown:  # noqa: PLR1730 - quicker than max()
@@ -159,7 +161,8 @@ class Guard:
         passed = session.source.tick(shown, reads)
         if passed is not None:
             shown = self._tick(session, passed, shown)
-        self._shown = shown
+        if shown > self._shown:  # else another thread of a shared run was quicker
+            self._shown = shown
         return shown
 
     def look(self, session: Session) -> None:
@@ -234,7 +237,8 @@ def acting(scope: Scope | None = None) -> Session | None:
     if guard.policy == "off" or guard.suspended or session.over:
         return None
     engine = session.engine
-    if engine.writing:
-        return None
     thread = engine.thread
-    return session if thread is None or thread == get_ident() else None
+    if thread == get_ident():
+        return None if engine.writing else session
+    stock = session.stock
+    return session if thread is None or (stock is not None and stock.shared) else None

@@ -14,12 +14,13 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from functools import partial
+from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from agentloom.errors import ControlFlow, NotSupported
 from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.driver_async import AsyncDriver
-from agentloom.runtime.engine import Delivery
+from agentloom.runtime.engine import Delivery, Engine
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.scope import Scope, entered, outside
@@ -160,8 +161,10 @@ class StockCalls:
         self.in_place = in_place
         self._lock = free_in_children(threading.RLock())
         self._waits = 0
-        self._segment = False
+        self._segment: int | None = None  # the thread that drives a coroutine of the run
         self._marked = False
+        self.shared = False
+        """Whether the run is in no thread of its own: every one that carries its context is part of it."""
         self.reader: Reader | None = None
         """Of a block in a generator: whether the running code is who reads it, and no part of the run."""
 
@@ -180,15 +183,29 @@ class StockCalls:
                 engine.give_back(before)
 
     def tick(self, session: Session, vt: int) -> bool:
-        """Write that time went by. False: another thread moves the run just now, or a coroutine of it is under way
-        elsewhere, and this is no time to wait for it; the next reading of the clock comes here again."""
-        if (self._segment and session.loop is None) or not self._lock.acquire(blocking=False):
+        """Write that time went by. False: another thread moves the run just now, or drives a coroutine of it, and may
+        want what this one holds; the next reading of the clock comes here again."""
+        if not self._lock.acquire(blocking=False):
             return False
         try:
-            session.engine.tick(vt)
+            engine = session.engine
+            if engine.over or self.elsewhere(engine) or self._segment not in (None, get_ident()):
+                return False
+            before = engine.thread
+            engine.take()
+            try:
+                engine.tick(vt)
+            finally:
+                engine.give_back(before)
+            return True
         finally:
             self._lock.release()
-        return True
+
+    @staticmethod
+    def elsewhere(engine: Engine) -> bool:
+        """Whether another thread moves the run just now."""
+        thread = engine.thread
+        return thread is not None and thread != get_ident()
 
     @contextlib.contextmanager
     def waiting(self, scope: Scope) -> Generator[None]:
@@ -312,8 +329,10 @@ class StockCalls:
         """Run a coroutine on an inner loop, as a part of this run. A second one at the same time runs on the stock loop
         like everything else there, and is marked."""
         with self._lock:
-            second, self._segment = self._segment, True
-            if second:
+            second = self._segment is not None
+            if not second:
+                self._segment = get_ident()
+            else:
                 self._mark(scope, "two recorded coroutines ran at the same time")
         if second:
             with entered(scope):
@@ -322,7 +341,7 @@ class StockCalls:
             with self.waiting(scope):
                 return await self.in_place.segment(_Segment(scope), main)
         finally:
-            self._segment = False
+            self._segment = None
 
 
 class _Segment(AsyncDriver):
