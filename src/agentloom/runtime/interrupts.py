@@ -26,31 +26,22 @@ _LATER = 0.001
 """Seconds until a press that arrived inside of the engine is tried again."""
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
-_NEVER_WAIT = tuple(
-    os.path.join(_PACKAGE, *parts)
-    for parts in (
-        *(
-            ("runtime", name + ".py")
-            for name in (
-                "agents", "baton", "boundary", "calls", "changes", "driver_sync", "effects", "engine", "fieldrules",
-                "guard",
-                "guard_clock", "guard_dates", "guard_effects", "guard_env", "guard_ids", "guard_random",
-                "guard_zone", "identity", "interrupts", "ledger", "live", "minted", "names", "places", "plain_json",
-                "profiles", "recorder", "redaction", "redaction_begun", "redaction_env", "redaction_find",
-                "redaction_formats", "redaction_found", "redaction_layers", "redaction_look", "redaction_names",
-                "redaction_numbers", "redaction_plan", "redaction_rules", "redaction_secrets", "redaction_shapes",
-                "redaction_streams", "redaction_suspect", "redaction_trees", "refuse",
-                "registry", "scope", "sendable", "session", "source", "work",
-            )
-        ),
-        ("format", ""),
-        ("store", ""),
+_AT_ONCE = frozenset(
+    os.path.join(_PACKAGE, "runtime", name + ".py")
+    for name in (
+        "driver_async", "guard_facts", "guard_files", "guard_input", "guard_install", "guard_waits", "guard_wraps",
+        "host", "hostwork", "loop", "loop_bridge", "loop_connections", "loop_descriptors", "loop_hooks", "loop_io",
+        "loop_outside", "loop_processes", "loop_servers", "loop_tasks", "models", "parking", "plainly", "seams",
+        "stock", "thread_locks", "thread_pools", "threads", "tools",
     )
 )  # fmt: skip
-"""Where nothing takes long and everything is to be finished. Not here: what performs host calls, waits, hands over."""
+"""Modules of the runtime that perform host calls themselves, wait, hand over to others, or ask the system what may take
+long. In every other one of the runtime, and where traces are written, nothing takes long and everything is to be
+finished: what is called there by the way has frames of its own."""
+_HELD = tuple(os.path.join(_PACKAGE, name, "") for name in ("runtime", "format", "store"))
 
 _WAITS = "_sleep"
-"""The one function there that waits: what stands in for ``time.sleep``, called outside of a run."""
+"""The one function elsewhere that waits: what stands in for ``time.sleep``, called outside of a run."""
 
 # ``signal.signal`` and ``getsignal`` look each handler up among SIG_DFL and SIG_IGN first, and write it out where it is
 # neither: for what asyncio puts there that is the text of its main task.
@@ -108,7 +99,7 @@ def inside_engine(frame: FrameType | None) -> bool:
     while frame is not None:
         name = frame.f_code.co_filename
         if name.startswith(_PACKAGE):
-            return name.startswith(_NEVER_WAIT) and frame.f_code.co_name != _WAITS
+            return name.startswith(_HELD) and name not in _AT_ONCE and frame.f_code.co_name != _WAITS
         # The __init__ of a dataclass has no file: it counts as its module.
         made = name == "<string>" and str(frame.f_globals.get("__name__")).startswith("agentloom.")
         if not made and not name.startswith((_STDLIB, "<frozen")):
