@@ -30,7 +30,7 @@ __all__ = ["Link", "Sdk", "Writer", "connected", "listening"]
 PROFILE = "mcp/1"
 _READS = frozenset(
     (
-        "initialize", "server/discover", "ping", "tools/list", "resources/list", "resources/templates/list",
+        "initialize", "notifications/initialized", "server/discover", "ping", "tools/list", "resources/list", "resources/templates/list",
         "resources/read", "prompts/list", "prompts/get", "completion/complete", "subscriptions/listen",
     )
 )  # fmt: skip
