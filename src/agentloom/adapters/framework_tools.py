@@ -58,8 +58,8 @@ class Also(Protocol):
         """What the tool did before it returned, or raised ``error``, as a value that can be kept; None for nothing."""
         ...
 
-    def again(self, done: Any) -> None:
-        """Do it again, where the tool does not run."""
+    def again(self, done: Any, *, ran: bool) -> None:
+        """Make it count, with the tool's result; ``ran``: the tool itself ran, and this is no replay."""
         ...
 
 
@@ -250,13 +250,12 @@ class _Made:
         if use is not None and use.emit is not None:
             for stream, text in done.printed:
                 use.emit(stream, text)
-        if self._ran or self._raised:
-            return
-        changed = dict(done.changed)
+        changed, ran = dict(done.changed), self._ran or self._raised
         also = changed.pop("$also", None)
-        put_back(self.tool.shared, changed)
+        if not ran:
+            put_back(self.tool.shared, changed)
         if also is not None and self.tool.also is not None:
-            self.tool.also.again(also)
+            self.tool.also.again(also, ran=ran)
 
     def passes(self, scope: Scope, refused: ValueRefused) -> bool:
         """What becomes of a call that cannot be recorded: True: it runs as plain code, for its arguments have no exact

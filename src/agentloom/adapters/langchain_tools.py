@@ -15,7 +15,8 @@ from typing import Any, cast
 
 from agentloom.adapters.framework_classes import wrap_overrides
 from agentloom.adapters.framework_tools import Also, Tool, call_tool, call_tool_async, declare_once
-from agentloom.adapters.langgraph_values import ToolInterrupts, declare_messages, pack, unpack
+from agentloom.adapters.langgraph_interrupts import ToolInterrupts
+from agentloom.adapters.langgraph_values import declare_messages, pack, unpack
 from agentloom.adapters.releases import needed
 from agentloom.runtime.scope import current
 from agentloom.runtime.tool_use import AGENT, ToolEffect, declared_effect

@@ -5,7 +5,6 @@ Nothing of them is imported before the program does.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import sys
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from agentloom.runtime.registry import TYPES
 __all__ = [
     "SentTo",
     "Stored",
-    "ToolInterrupts",
     "declare_messages",
     "declare_types",
     "pack",
@@ -170,49 +168,3 @@ def _each(goto: Any, cls: Any, make: Callable[[Any], Any]) -> Any:
             made = [make(one) if isinstance(one, cls) else one for one in items]
             return tuple(made) if isinstance(goto, tuple) else made
     return goto
-
-
-class ToolInterrupts:
-    """How often a tool got an answer from ``interrupt()``: LangGraph keeps those answers with the task that asked."""
-
-    def __init__(self, counter: Any) -> None:
-        self._counter = counter
-        self._at = 0
-
-    @classmethod
-    def here(cls) -> ToolInterrupts | None:
-        """For a tool that runs in a node of a graph; None elsewhere."""
-        if _types() is None:
-            return None
-        from langgraph.config import get_config
-
-        try:
-            config = cast("dict[str, Any]", get_config())
-        except RuntimeError:
-            return None
-        scratchpad = config.get("configurable", {}).get("__pregel_scratchpad")
-        counter = getattr(scratchpad, "interrupt_counter", None)
-        return None if counter is None else cls(counter)
-
-    def before(self) -> None:
-        """See ``Also``."""
-        self._at = self._count()
-
-    def after(self, error: BaseException | None) -> int | None:
-        """See ``Also``: how many were answered."""
-        from langgraph.errors import GraphInterrupt
-
-        asked = self._count() - self._at
-        answered = asked - 1 if isinstance(error, GraphInterrupt) else asked
-        return answered if answered > 0 else None
-
-    def again(self, done: int) -> None:
-        """See ``Also``: ask as often; LangGraph has the answers."""
-        from langgraph.types import interrupt
-
-        for _ in range(done):
-            interrupt(None)
-
-    def _count(self) -> int:
-        made = getattr(self._counter, "_counter", None)
-        return 0 if made is None else int(copy.copy(made.__self__).__next__())
