@@ -23,7 +23,7 @@ import pytest
 
 from agentloom import Trace, agent, record
 from agentloom.runtime import scope, strays
-from agentloom.runtime.collecting import COLLECTING, watch_collector
+from agentloom.runtime.collecting import COLLECTING, is_inner, watch_collector
 from agentloom.runtime.scope import current
 from agentloom.store import MemoryStore
 from tests.api.recorded_programs import in_loop, look
@@ -279,3 +279,16 @@ def test_callbacks_that_are_added_in_the_middle_leave_no_thread_marked() -> None
         assert COLLECTING == set()
     finally:
         gc.callbacks[:] = before
+
+
+def test_a_stock_loop_is_not_that_of_a_run() -> None:
+    async def inner() -> bool:
+        return is_inner(asyncio.get_running_loop())
+
+    @agent
+    async def asks() -> bool:
+        return is_inner(asyncio.get_running_loop())
+
+    assert asks.run(store=MemoryStore()).output is True
+    assert asyncio.run(inner()) is False
+    assert not is_inner(None)

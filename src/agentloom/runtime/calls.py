@@ -74,7 +74,6 @@ class Call:
     noted: dict[str, Tree]
     parent: str | None = None
     attempt: int = 1
-    request_seq: int = -1
     ended: bool = False
     chunks: int = 0
     usage: dict[str, Tree] | None = None

@@ -20,13 +20,18 @@ from asyncio import AbstractEventLoop, events
 from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import Literal
 
-__all__ = ["COLLECTING", "watch_collector"]
+__all__ = ["COLLECTING", "is_inner", "watch_collector"]
 
 COLLECTING: set[int] = set()
 """Threads in which the collector is at work: their code is no part of a run meanwhile."""
 
 _loops: dict[int, AbstractEventLoop] = {}
 """By thread: the inner loop that was running when the collector came up."""
+
+
+def is_inner(loop: AbstractEventLoop | None) -> bool:
+    """Whether an event loop is the deterministic one of a run (``loop.InnerLoop``)."""
+    return hasattr(loop, "fire_timer")
 
 
 def watch_collector() -> None:
@@ -48,7 +53,7 @@ def _begins(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
     if phase == "start":
         COLLECTING.add(get_ident())
         running = events._get_running_loop()
-        if running is not None and hasattr(running, "fire_timer"):
+        if running is not None and is_inner(running):
             _loops[get_ident()] = running
             events._set_running_loop(None)
 

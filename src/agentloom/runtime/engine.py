@@ -15,7 +15,6 @@ from typing import NoReturn, Protocol
 
 from agentloom.errors import (
     ControlFlow,
-    Diverged,
     NotSupported,
     Stopped,
     StoreFailed,
@@ -491,11 +490,6 @@ class Engine:
     def writing(self) -> bool:
         """Whether an entry is being written: what a store does meanwhile is not the agent's doing."""
         return self._torn and self.failure is None
-
-    @property
-    def diverged(self) -> bool:
-        """Whether a replay has diverged."""
-        return isinstance(self.failure, Diverged)
 
     def place(self, scope: Scope) -> str:
         """Where the agent's code is that runs now; that of ``scope`` where none of it is on the stack."""

@@ -124,7 +124,6 @@ class TraceLedger:
         else:
             fields: dict[str, Tree] = {"call": call.id, "type": spec.type, "name": name, "key": call.key}
             self._emit("request", {**fields, "profile": call.profile, "req": req, **self._rare(call)})
-        call.request_seq = self._journal.seq
 
     def _shared(self, call: Call, name: str) -> tuple[bytes, bytes, bytes]:
         """What the entries of most requests made at one place share, as JSON: before, between and after the rest."""

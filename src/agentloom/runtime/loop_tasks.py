@@ -17,6 +17,8 @@ import asyncio.tasks
 import builtins
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agentloom.runtime.collecting import is_inner
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -78,7 +80,7 @@ def _set_in_argument_order(*args: Iterable[Any]) -> object:
     ``as_completed`` makes its tasks in that order. On an inner loop the answer is a dict of the members in argument
     order, which is all that the two functions ask of it. Everywhere else it is the builtin.
     """
-    if args and hasattr(asyncio.events._get_running_loop(), "next_task_number"):
+    if args and is_inner(asyncio.events._get_running_loop()):
         return dict.fromkeys(*args)
     members: builtins.set[Any] = builtins.set(*args)
     return members

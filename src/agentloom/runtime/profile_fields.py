@@ -6,7 +6,8 @@ load-bearing before); one never changes its role under the same name of a profil
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
 from typing import Any, cast
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "GOOGLE_NOTED",
     "OPENAI_NOTED",
     "RESPONSES_KEY",
+    "without",
     "without_tokens",
 ]
 
@@ -53,18 +55,20 @@ GOOGLE_EMBED_KEY = frozenset(
 )
 
 
+def without(value: Any, is_secret: Callable[[object], bool]) -> Any:
+    """A mapping without its secret names; the same object where it has none, and anything else as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    fields = cast("Mapping[str, Any]", value)
+    if not any(map(is_secret, fields)):
+        return fields
+    return {name: one for name, one in fields.items() if not is_secret(name)}
+
+
 def without_tokens(value: Any) -> Any:
     """Servers of the MCP connector without their authorization tokens; the same object where there are none."""
     if not isinstance(value, list):
         return value
     servers = cast("Sequence[Any]", value)
-    if not any(isinstance(one, Mapping) and "authorization_token" in one for one in servers):
-        return servers
-    return [_without_token(one) for one in servers]
-
-
-def _without_token(server: Any) -> Any:
-    if not isinstance(server, Mapping):
-        return server
-    fields = cast("Mapping[str, Any]", server)
-    return {name: one for name, one in fields.items() if name != "authorization_token"}
+    kept = [without(one, "authorization_token".__eq__) for one in servers]
+    return servers if all(map(is_, kept, servers)) else kept

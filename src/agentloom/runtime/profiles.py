@@ -123,23 +123,14 @@ def _is_secret_field(name: object) -> bool:
     return _SECRET_FIELD.match(str(name)) is not None
 
 
-def _without(value: Any, is_secret: Callable[[object], bool]) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    fields = cast("Mapping[str, Any]", value)
-    if not any(is_secret(name) for name in fields):
-        return fields
-    return {name: one for name, one in fields.items() if not is_secret(name)}
-
-
 def _headers(value: Any) -> Any:
     """Headers without those that hold credentials."""
-    return _without(value, is_secret_header)
+    return fields_of.without(value, is_secret_header)
 
 
 def _query(value: Any) -> Any:
     """Query fields without those that hold credentials."""
-    return _without(value, _is_secret_field)
+    return fields_of.without(value, _is_secret_field)
 
 
 def plain_url(value: Any) -> Any:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentloom.errors import ControlFlow
 from agentloom.runtime.baton import Baton
+from agentloom.runtime.collecting import is_inner
 from agentloom.runtime.places import in_site
 from agentloom.runtime.scope import Scope, current, enter_scope, here
 from agentloom.runtime.strands import Strand, holder
@@ -62,7 +63,7 @@ def adopting() -> Session | None:
 def in_stock_loop() -> bool:
     """Whether the running code is under an event loop that is not the run's own: a sync agent that runs one."""
     loop = events._get_running_loop()  # pyright: ignore[reportPrivateUsage]
-    return loop is not None and not hasattr(loop, "fire_timer")
+    return loop is not None and not is_inner(loop)
 
 
 # -- whose a thread is -------------------------------------------------------------------------------------------------
