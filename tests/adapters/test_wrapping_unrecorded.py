@@ -177,6 +177,15 @@ class Bot:
     def background(self) -> asyncio.Task[int]:
         return asyncio.create_task(self._aget())
 
+    async def __call__(self, *, twice: bool = False) -> int:
+        return await self._aget() + twice
+
+    async def __aenter__(self) -> int:
+        return await self._aget()
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
     def iter(self) -> list[int]:
         """Not what a framework means by it."""
         return [1]
@@ -192,6 +201,11 @@ class Bot:
 async def from_context(bot: Any) -> Any:
     async with bot.opened() as get:
         return await get()
+
+
+async def from_itself(bot: Any) -> Any:
+    async with bot as found:
+        return found
 
 
 async def from_items(bot: Any) -> Any:
@@ -211,6 +225,8 @@ WAYS: dict[str, Any] = {
     "opened": from_context,
     "tools": lambda bot: from_sync(bot.tools),
     "background": lambda bot: bot.background(),
+    "__call__": lambda bot: bot(twice=True),
+    "__aenter__": from_itself,
 }
 
 
@@ -276,3 +292,16 @@ async def test_a_method_that_says_it_gives_a_context_is_one(store: MemoryStore) 
     with replaying(last(store)):
         async with made.connects() as found:
             assert found == 4
+
+
+@in_loop
+async def test_a_call_of_the_object_itself_may_be_the_run(store: MemoryStore) -> None:
+    class Answers:
+        async def __call__(self, number: int, *, more: int = 0) -> int:
+            return await look(number + more)
+
+    made = wrap(Answers(), methods=("__call__",), store=store)
+    assert await made(1, more=2) == 6
+    assert len(last(store).calls) == 1
+    with replaying(last(store)):
+        assert await made(1, more=2) == 6

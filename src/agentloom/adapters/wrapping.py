@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MethodType
 from typing import Any, TypeVar, cast
 
 from agentloom.adapters.wrapping_streams import (
@@ -25,7 +26,7 @@ from agentloom.adapters.wrapping_streams import (
     recorded_stream,
     stream_within,
 )
-from agentloom.adapters.wrapping_unrecorded import unrecorded_method
+from agentloom.adapters.wrapping_unrecorded import called_within, unrecorded_method
 from agentloom.api.recording import StoreLike, opened
 from agentloom.api.recording_block import RecordedBlock
 from agentloom.api.recording_call import record_call
@@ -106,6 +107,10 @@ def wrap(
     )
 
 
+_ACTS = frozenset(("__aenter__", "__aexit__", "__anext__", "__call__", "__enter__", "__exit__", "__next__"))
+"""Special methods that may well call something; the others are asked all the time."""
+
+
 class _Proxy:
     """Stands for ``target``; every name but the run methods is the target's own."""
 
@@ -180,11 +185,14 @@ def _proxy_class(cls: Any) -> type[_Proxy]:
 
 
 def _forwarding(name: str) -> Callable[..., Any]:
-    def forward(self: Any, *args: Any) -> Any:
-        target: Any = _target(self)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        target, methods, service, _ = object.__getattribute__(self, "_agentloom")
         plain: list[Any] = [_target(arg) if issubclass(_type(arg), _Proxy) else arg for arg in args]
         method: Any = getattr(_type(target), name)
-        return method(target, *plain)
+        if name in methods:
+            return _recorded(target, name, MethodType(method, target), service)(*plain, **kwargs)
+        work = partial(method, target, *plain, **kwargs)
+        return called_within(work, f"{_named(target, ())}.{name}()", _INSTEAD) if name in _ACTS else work()
 
     forward.__name__ = name
     return forward

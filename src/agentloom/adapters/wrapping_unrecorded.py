@@ -18,7 +18,7 @@ from agentloom.runtime.left_out import left_out_here
 from agentloom.runtime.scope import current
 from agentloom.runtime.unrecorded import Unrecorded, entered_unrecorded
 
-__all__ = ["unrecorded_method"]
+__all__ = ["called_within", "unrecorded_method"]
 
 Again = Callable[[Any], Any]
 """Wraps an object as the one was wrapped that gave it."""
@@ -48,6 +48,11 @@ def unrecorded_method(target: Any, called: str, found: Any, instead: str, again:
         return again(value) if type(value) is type(target) else value
 
     return MethodType(made, target)
+
+
+def called_within(work: Callable[[], Any], called: str, instead: str) -> Any:
+    """``work()``, a call of a special method, as one of ``unrecorded_method``; what is to be awaited of it too."""
+    return _called(work, functools.partial(_within, called, instead))
 
 
 def _awaiting(found: Callable[..., Any], within: Within) -> Callable[..., Any]:
