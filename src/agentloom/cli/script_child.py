@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -61,6 +62,8 @@ def main(argv: list[str]) -> int:
     sys.modules["__main__"] = types.ModuleType("__main__")
     with os.fdopen(int(argv[1]), "rb") as file:
         job: dict[str, Any] = json.loads(file.read())
+    if job.get("blocked") is not None:  # the parent held signals back until this process was there
+        signal.pthread_sigmask(signal.SIG_SETMASK, job["blocked"])
     if job["mode"] == "replay":
         _replay(job, results)
     try:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
-from agentloom.cli.script_wait import wait_for
+from agentloom.cli.script_wait import holding, wait_for
 from agentloom.errors import NotSupported
 
 __all__ = ["HASH_SEED", "Child", "Surroundings", "child_environment", "start"]
@@ -78,19 +78,40 @@ def start(
         )
     read, write = os.pipe()
     alive, lifeline = os.pipe()
+    received: list[bytes] = []
+    reader = threading.Thread(target=_read_all, args=(read, received), daemon=True)
+    try:
+        with holding() as blocked:
+            process = _started({**job, "blocked": blocked}, environ, trace, around, write, alive)
+            reader.start()  # here, so that it gets none of the signals that are passed on
+            code = wait_for(process, expendable=trace is not None, held=blocked is not None)
+    finally:
+        os.close(lifeline)
+    reader.join(_LAST_WORDS)  # a process that the program left behind may hold the pipe open for ever
+    return _child(128 - code if code < 0 else code, b"".join(received))
+
+
+def _started(
+    job: dict[str, Any],
+    environ: Mapping[str, str],
+    trace: bytes | None,
+    around: Surroundings,
+    write: int,
+    alive: int,
+) -> subprocess.Popen[bytes]:
+    """The process, started; ``write`` and ``alive``, its ends of the pipes, are closed here."""
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, write)
         stack.callback(os.close, alive)
-        full = dict(job)
         given = [stack.enter_context(_holding(trace))] if trace is not None else []
         if given:
-            full["trace_fd"] = given[0].fileno()
+            job["trace_fd"] = given[0].fileno()
         # Not as an argument: the system allows 128 KiB for one, and JSON of a program's arguments may be longer.
-        given.append(stack.enter_context(_holding(json.dumps(full).encode())))
+        given.append(stack.enter_context(_holding(json.dumps(job).encode())))
         fds = [write, alive, *(file.fileno() for file in given)]
         words = [str(write), str(fds[-1]), str(alive)]
         command = [sys.executable, "-P", "-m", "agentloom.cli.script_child", *words]
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [*command, *around.arguments],
             env=dict(environ),
             pass_fds=fds,
@@ -99,14 +120,6 @@ def start(
             stdout=subprocess.DEVNULL if around.quiet else None,
             stderr=subprocess.DEVNULL if around.quiet else None,
         )
-    received: list[bytes] = []
-    reader = threading.Thread(target=_read_all, args=(read, received), daemon=True)
-    try:
-        code = wait_for(process, reader, expendable=trace is not None)
-    finally:
-        os.close(lifeline)
-    reader.join(_LAST_WORDS)  # a process that the program left behind may hold the pipe open for ever
-    return _child(128 - code if code < 0 else code, b"".join(received))
 
 
 def _holding(data: bytes) -> IO[bytes]:

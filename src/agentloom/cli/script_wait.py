@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import threading
+from collections.abc import Generator
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
-__all__ = ["wait_for"]
+__all__ = ["holding", "wait_for"]
 
 _PASSED_ON = tuple(
     number
@@ -21,37 +23,48 @@ _FROM_KERNEL = 0x80
 """``si_code`` of what the terminal sends, on Linux: to every process before it, so the program has it already."""
 
 
-def wait_for(process: subprocess.Popen[bytes], reader: threading.Thread, *, expendable: bool) -> int:
-    """The exit code of ``process``, whose words ``reader`` takes: it is started here, so that it gets none of the
-    signals that are passed on. Where the process is ``expendable`` it is ended by Ctrl-C, and then
-    ``KeyboardInterrupt`` is raised. To be called in the main thread."""
-    timed: Any = getattr(signal, "sigtimedwait", None)
-    if timed is None or threading.active_count() > 1:
-        reader.start()
-        return _by_handlers(process, expendable=expendable)
-    stopped = False
+_HELD = frozenset((*_PASSED_ON, signal.SIGCHLD)) if hasattr(signal, "SIGCHLD") else frozenset(_PASSED_ON)
+
+
+@contextlib.contextmanager
+def holding() -> Generator[list[int] | None]:
+    """For the block, in which a process is started and waited for, signals wait until they are asked for. What the
+    process is to have blocked instead of them; None: they do not wait, because other threads of this process may get
+    them, or the system lacks it. To be entered in the main thread."""
+    if not hasattr(signal, "sigtimedwait") or threading.active_count() > 1:
+        yield None
+        return
     # Asked for one by one, not handled: a handler is not told who sent a signal.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
     try:
-        reader.start()
-        while (code := process.poll()) is None:
-            came = timed({*_PASSED_ON, signal.SIGCHLD}, _LOOK)
-            if came is None or came.si_signo == signal.SIGCHLD:
-                continue
-            if expendable and came.si_signo == signal.SIGINT:
-                stopped = True
-                process.kill()
-            elif came.si_code != _FROM_KERNEL:
-                process.send_signal(came.si_signo)
+        yield [int(number) for number in before]
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def wait_for(process: subprocess.Popen[bytes], *, expendable: bool, held: bool) -> int:
+    """The exit code of ``process``. Signals are passed on; where it is ``expendable`` it is ended by Ctrl-C, and then
+    ``KeyboardInterrupt`` is raised. ``held``: signals wait to be asked for."""
+    if not held:
+        return _by_handlers(process, expendable=expendable)
+    stopped = False
+    timed: Any = cast(Any, signal).sigtimedwait
+    while (code := process.poll()) is None:
+        came = timed(_HELD, _LOOK)
+        if came is None or came.si_signo == signal.SIGCHLD:
+            continue
+        if expendable and came.si_signo == signal.SIGINT:
+            stopped = True
+            process.kill()
+        elif came.si_code != _FROM_KERNEL:
+            process.send_signal(came.si_signo)
     if stopped:
         raise KeyboardInterrupt
     return code
 
 
 def _by_handlers(process: subprocess.Popen[bytes], *, expendable: bool) -> int:
-    """The same where signals cannot be asked for: other threads of this process may get them."""
+    """The same where signals do not wait."""
     stopped: list[int] = []
 
     def forward(number: int, _frame: FrameType | None) -> None:
