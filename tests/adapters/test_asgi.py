@@ -479,6 +479,24 @@ async def test_another_request_is_said_first(store: MemoryStore, monkeypatch: py
         assert (await http.get("/plain?n=2", headers={"x-request-id": "another"})).text == "4"
 
 
+@in_loop
+async def test_a_secret_in_a_body_is_no_difference_and_not_shown(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = uuid.uuid4().hex
+    monkeypatch.setenv("SERVICE_API_KEY", secret)
+    app = starlette(store=store)
+    async with client(app) as http:
+        await http.post("/research", json={"n": 2, "key": secret})
+        (trace,) = traces(store)
+        assert secret.encode() not in store.read(trace.run_id)
+        with agentloom.replaying(trace):
+            assert (await http.post("/research", json={"n": 2, "key": secret})).status_code == 200
+            with pytest.raises(DivergenceError, match="request body") as raised:
+                await http.post("/research", json={"n": 3, "key": secret})
+    assert secret not in repr(raised.value.report.to_json())
+
+
 @pytest.mark.parametrize(
     "wrong", [{"AGENTLOOM": "recrod"}, {"AGENTLOOM": "replay", "AGENTLOOM_TRACE": "nowhere.loom"}]
 )

@@ -17,6 +17,7 @@ import agentloom
 from agentloom import DivergenceError, Trace, record, replaying, tool, trace_of, wrap
 from agentloom.errors import TargetError
 from agentloom.replay import stock
+from agentloom.replay.replayer import replay
 from agentloom.runtime.boundary import open_async
 from agentloom.runtime.calls import CallSpec
 from agentloom.store import MemoryStore
@@ -349,6 +350,49 @@ async def test_secrets_in_the_input_are_no_difference(
         await run
     assert run.report is not None
     assert run.report.notes == ()
+
+
+TOKEN = uuid.uuid4().hex
+
+
+def found_in(text: str) -> list[tuple[int, int, str]]:
+    at = text.find(TOKEN)
+    return [(at, at + len(TOKEN), "token")] if at >= 0 else []
+
+
+@pytest.mark.parametrize("how", ["values", "find", "of the run"])
+def test_nor_are_those_that_the_rules_of_an_agent_name(how: str, store: MemoryStore) -> None:
+    named = {"values": [TOKEN]} if how != "find" else {"find": found_in}
+    rules = agentloom.secrets(**named)
+
+    @agentloom.agent(secrets=None if how == "of the run" else rules)
+    def keeps(text: str) -> int:
+        return double(len(text))
+
+    more: Any = {"secrets": rules} if how == "of the run" else {}
+    trace = keeps.run(f"key {TOKEN}", store=store, **more)
+    assert TOKEN.encode() not in store.read(trace.run_id)
+    with replaying(trace):
+        again = keeps.run(f"key {TOKEN}", **more)
+    assert again.run_id == trace.run_id
+    given = {"args": [f"key {TOKEN}"], "kwargs": {}}
+    with agentloom.use_secrets(rules):
+        assert replay(trace.journal, keeps.function, given=given).notes == ()
+    with replaying(trace), pytest.raises(DivergenceError) as raised:
+        keeps.run(f"another key {TOKEN}", **more)
+    assert TOKEN not in str(raised.value.report)
+    assert TOKEN not in repr(report_of(raised))
+
+
+@in_loop
+async def test_another_secret_is_not_shown(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await record(priced(1, note="nothing"), store=store)
+    other = uuid.uuid4().hex
+    monkeypatch.setenv("SERVICE_API_KEY", other)
+    with replaying(last(store)), pytest.raises(DivergenceError) as raised:
+        await record(priced(2, note=f"key {other}"))
+    assert other not in str(raised.value.report)
+    assert other not in repr(report_of(raised))
 
 
 @in_loop

@@ -9,7 +9,7 @@ from agentloom.api.recording_target import Target
 from agentloom.api.trace import Trace, holds_call
 from agentloom.errors import ControlFlow, DivergenceError, TargetError
 from agentloom.format.values import encode
-from agentloom.replay.fields import Comparison, compare
+from agentloom.replay.fields import Comparison
 from agentloom.replay.recording import Recording
 from agentloom.replay.refusal import Refusing
 from agentloom.replay.replayer import conclude, current_facts, replay, session_for, watch_over
@@ -77,11 +77,8 @@ class ReplayedBlock:
         """What was noted of the input (the body of a request) is compared too."""
         then, now = _facts_in(self._trace.notes), _facts_in(notes)
         both = [name for name in now if name in then]
-        found = compare(
-            encode({name: then[name] for name in both}, TYPES),
-            encode({name: now[name] for name in both}, TYPES),
-        )
-        return found if found.items else None
+        recorded, given = (encode({name: facts[name] for name in both}, TYPES) for facts in (then, now))
+        return self._source.differs(recorded, given, "")
 
 
 def _facts_in(notes: Sequence[object]) -> dict[str, object]:

@@ -78,6 +78,8 @@ def replay(
     source = ReplaySource(recording)
     session = session_for(recording, source, agent.root)
     now = encode(given, TYPES) if given is not None else recording.payload("input")
+    if session.engine.redactor is not None:
+        session.engine.redactor.add(agent.secrets)  # what is secret in the input is written as it was
     differs = None if given is None else source.input_differs(now)
     given = decode(now, TYPES)
     notes = tuple(warm_caches(facts.modules))

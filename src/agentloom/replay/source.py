@@ -128,9 +128,14 @@ class ReplaySource:
 
     def input_differs(self, now: Tree) -> Comparison | None:
         """How what the run is given now differs from what it was given when recorded; None where it does not."""
-        then = self.recording.payload("input")
+        return self.differs(self.recording.payload("input"), now, "input")
+
+    def differs(self, then: Tree, now: Tree, root: str) -> Comparison | None:
+        """How ``now`` differs from ``then``, as it was written; None where it does not. ``root``: the path of both."""
         now, same = self._beside(then, now)
-        found = None if same else compare(then, now, root="input")
+        if not same and self.redactor is not None:
+            now = self.redactor.clean(now)  # a secret of today is no more for reports than one of then
+        found = None if same else compare(then, now, root=root)
         return found if found is not None and found.items else None
 
     # -- requests ------------------------------------------------------------------------------------------------
