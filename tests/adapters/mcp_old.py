@@ -140,6 +140,16 @@ async def http(seen: Seen) -> None:
         await shop(session, seen)
 
 
+async def over(seen: Seen) -> None:
+    """A session that is used when its block is over."""
+    server = old.StdioServerParameters(command=sys.executable, args=[__file__, "serve"])
+    with open(os.devnull, "w") as nowhere:  # noqa: ASYNC230
+        async with old.stdio_client(server, errlog=nowhere) as (reader, writer):
+            async with old.ClientSession(reader, writer) as session:
+                await session.initialize()
+            await seen.attempt(session.call_tool("total", {"order": 812}))
+
+
 async def gone(seen: Seen) -> None:
     client: Any = streamable_http.streamablehttp_client
     try:
@@ -167,7 +177,7 @@ def serving() -> Iterator[str]:
         thread.join()
 
 
-AGENTS = (stdio, in_memory, http, gone)
+AGENTS = (stdio, in_memory, http, over, gone)
 
 
 async def compared(agent: Any, bare: Seen) -> dict[str, Any]:

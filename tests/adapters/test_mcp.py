@@ -23,10 +23,12 @@ from mcp.client._memory import InMemoryTransport
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.types import ElicitResult
 
 import agentloom
 from agentloom import Trace
+from agentloom.adapters.mcp_outer import Connection, Question
 from agentloom.replay.diff import diff
 from agentloom.store import MemoryStore
 from tests.adapters.mcp_shop import served
@@ -456,3 +458,67 @@ def test_a_diff_says_in_words_which_tools_are_others() -> None:
     found = diff(one.journal, two.journal)
     assert "the server serves other tools (tool status was added)" in str(found)
     assert found.rows[2].served == ("tool status was added",)
+
+
+def test_a_session_before_and_after_its_block() -> None:
+    async def agent(told: Told) -> None:
+        async with InMemoryTransport(served()) as (reader, writer):
+            session = ClientSession(reader, writer)
+            for when in ("before", "within", "after"):
+                try:
+                    if when == "within":
+                        async with session:
+                            await session.initialize()
+                            told.see(await session.call_tool("total", {"order": 812}))
+                    else:
+                        await session.call_tool("total", {"order": 812})
+                except (RuntimeError, MCPError) as error:
+                    told.see(error)
+
+    bare, live, again, _ = asyncio.run(thrice(agent))
+    assert bare == live == again
+    assert len(bare) == 3
+
+
+def test_a_run_that_goes_on_live_says_the_handshake_again() -> None:
+    """As where a run is resumed: the connection of the beginning is not there any more."""
+    said: list[str] = []
+
+    async def main() -> Any:
+        server = served()
+
+        async def opener(stack: contextlib.AsyncExitStack, fault: Any) -> Any:
+            reader, writer = await stack.enter_async_context(InMemoryTransport(server))
+            dispatcher: Any = JSONRPCDispatcher(reader, writer)
+            for name in ("send_raw_request", "notify"):
+                setattr(dispatcher, name, _noted(getattr(dispatcher, name), said))
+            return dispatcher
+
+        client = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "c", "version": "1"},
+        }
+        connection = Connection(opener, MCPError)
+        connection.handshake += [
+            ("request", Question("initialize", client)),
+            ("notification", Question("notifications/initialized", None)),
+        ]
+        result, _ = await connection.whole(
+            Question("tools/call", {"name": "total", "arguments": {"order": 812}})
+        )
+        await connection.close()
+        with pytest.raises(MCPError, match="Connection closed"):
+            await connection.whole(Question("ping", None))
+        return result
+
+    assert asyncio.run(main())["structuredContent"] == {"result": 40}
+    assert said == ["initialize", "notifications/initialized", "tools/call"]
+
+
+def _noted(method: Any, said: list[str]) -> Any:
+    async def noted(name: str, *args: Any, **kwargs: Any) -> Any:
+        said.append(name)
+        return await method(name, *args, **kwargs)
+
+    return noted

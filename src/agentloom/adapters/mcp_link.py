@@ -30,8 +30,9 @@ __all__ = ["Link", "Sdk", "Writer", "connected", "listening"]
 PROFILE = "mcp/1"
 _READS = frozenset(
     (
-        "initialize", "notifications/initialized", "server/discover", "ping", "tools/list", "resources/list", "resources/templates/list",
-        "resources/read", "prompts/list", "prompts/get", "completion/complete", "subscriptions/listen",
+        "initialize", "notifications/initialized", "server/discover", "ping", "tools/list", "resources/list",
+        "resources/templates/list", "resources/read", "prompts/list", "prompts/get", "completion/complete",
+        "subscriptions/listen",
     )
 )  # fmt: skip
 _CALLBACKS = ("_sampling_callback", "_elicitation_callback", "_list_roots_callback")
@@ -72,6 +73,8 @@ class Writer:
 
     async def send(self, item: Any) -> None:
         """Only answers come here; requests and notifications are taken before."""
+        if self.link.ended:
+            raise anyio.ClosedResourceError
         fields = self.link.sdk.unpacked(item)
         if "method" in fields:
             raise NotSupported(
@@ -81,10 +84,12 @@ class Writer:
         await self.link.answer(fields)
 
     async def aclose(self) -> None:
-        """Nothing is open here."""
+        """The session is over."""
+        self.link.ended = True
 
     def close(self) -> None:
         """As ``aclose``."""
+        self.link.ended = True
 
     async def __aenter__(self) -> Self:
         return self
@@ -103,7 +108,7 @@ class Link:
         self.server: str | None = None
         self.number: str | None = None
         self.tools = ServedTools()
-        self.live = self.direct = False
+        self.live = self.direct = self.ended = False
         self.spawn: Callable[..., None] | None = None
         self.tasks: Any = None
         self._feed, self.reader = anyio.create_memory_object_stream[Any](_LIMIT)
@@ -155,18 +160,16 @@ class Link:
         timeout: float | None,  # noqa: ASYNC109 - as the SDK has it
     ) -> dict[str, Any]:
         """The raw result of a request. Raises the SDK's errors."""
+        if self.ended:
+            raise anyio.ClosedResourceError
         question.progress = on_progress is not None
         if on_token is not None:
             question.more["tokens"] = True
         if current() is None:  # in a tool of a framework, which is the host call
             return await self._outside(question, on_progress)
-        self._say(question)
-        streamed = (
-            self.live
-            or question.progress
-            or on_token is not None
-            or question.method == "subscriptions/listen"
-        )
+        live = self.live and question.method != "initialize"
+        asked = question.progress or on_token is not None or question.method == "subscriptions/listen"
+        streamed = live or asked
         spec = self._spec(question, streamed)
         result: dict[str, Any] = {}
         with anyio.move_on_after(timeout) as limit:
@@ -180,6 +183,7 @@ class Link:
                 await anyio.sleep_forever()
         if limit.cancelled_caught and timeout is not None:
             raise self.sdk.timed_out(question.method, timeout, self.direct)
+        self._said(question)
         self._learn(question, result)
         return result
 
@@ -238,10 +242,11 @@ class Link:
 
     async def tell(self, question: Question) -> None:
         """Send a notification."""
+        if self.ended:
+            raise anyio.ClosedResourceError
         if current() is None:
             await self.connection.notify(question)
             return
-        self._say(question, "notification")
 
         async def perform(_: object) -> None:
             await self.connection.notify(question)
@@ -251,6 +256,7 @@ class Link:
         except TransportFailed as failed:
             self._break(failed)
             await anyio.sleep_forever()
+        self._said(question, "notification")
 
     async def answer(self, fields: Mapping[str, Any]) -> None:
         """Answer a request of the server's."""
@@ -281,7 +287,7 @@ class Link:
             )
         self.spawn(callback, *args)
 
-    def _say(self, question: Question, kind: str = "request") -> None:
+    def _said(self, question: Question, kind: str = "request") -> None:
         if question.method in ("initialize", "notifications/initialized"):
             self.connection.handshake.append((kind, question))
 

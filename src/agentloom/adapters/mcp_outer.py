@@ -40,7 +40,7 @@ _DEFAULTS = {
     "elicitation/create": "Elicitation not supported",
     "roots/list": "List roots not supported",
 }
-_INVALID_REQUEST = -32600
+_INVALID_REQUEST, _CLOSED = -32600, -32000
 _TURNS = 3  # of the loop, until all tasks of a transport that broke have heard of it
 
 
@@ -64,7 +64,7 @@ class Connection:
         self._owner: asyncio.Task[None] | None = None
         self._closing: asyncio.Event | None = None
         self._dispatcher: Any = None
-        self._broken = False
+        self._broken = self._over = False
         self._streams: list[asyncio.Queue[dict[str, Any]]] = []
         self._held: deque[dict[str, Any]] = deque()
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
@@ -118,6 +118,8 @@ class Connection:
 
     async def _ready(self) -> None:
         """Connected, and with the handshake done: a run that goes on live after its recorded beginning begins here."""
+        if self._over:
+            raise self._error(_CLOSED, "Connection closed")
         if self._owner is not None:
             return
         await self.open()
@@ -129,7 +131,7 @@ class Connection:
 
     async def close(self) -> None:
         """Disconnect and wait for it. Raises what the transport raises there."""
-        owner, self._owner = self._owner, None
+        owner, self._owner, self._over = self._owner, None, True
         if owner is None or self._closing is None:
             return
         self._closing.set()
