@@ -212,10 +212,11 @@ def test_a_finaliser_is_no_part_of_the_run_whatever_it_does(
              ((scope, "_scope"), (scope, "_overlay"), (strays, "_session"))]  # fmt: skip
     for module, name, looks in asked:
         monkeypatch.setattr(module, name, looks)
-    looks = asked[0][2]
-    for module in sys.modules.values():
-        if getattr(module, "in_context", None) is scope.in_context:
-            monkeypatch.setattr(module, "in_context", looks.get)
+    for (_, _, looks), name in zip(asked, ("in_context", "set_variables"), strict=False):
+        original = getattr(scope, name)
+        for module in list(sys.modules.values()):
+            if getattr(module, name, None) is original:
+                monkeypatch.setattr(module, name, looks.get)
     with_it = around.run(str(tmp_path), seed=7, store=MemoryStore())
     assert [name for _, name, looks in asked if looks.count] == []
     assert [type(one) for one in seen] == [str, list]

@@ -13,7 +13,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import Any, cast
 
 from agentloom.runtime.collecting import COLLECTING
@@ -53,7 +52,7 @@ def _moment(cls: type, nanoseconds: int, zone: dt.tzinfo | None) -> Any:
 
 def now(cls: type, tz: dt.tzinfo | None = None) -> Any:
     """``datetime.now``."""
-    if ((COLLECTING and get_ident() in COLLECTING) or in_context() is None) and cls is _datetime:
+    if not COLLECTING and in_context() is None and cls is _datetime:
         return _real_now(tz)  # as ``acting`` asks, in place
     session = acting()
     if session is None:

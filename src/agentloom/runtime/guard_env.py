@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from threading import get_ident  # before the guard watches who asks for it by its name
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
+from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.finding import STANDS_IN
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import called_as
 from agentloom.runtime.redaction_env import WATCH
-from agentloom.runtime.scope import here, set_variables
+from agentloom.runtime.scope import in_context, set_variables
 
 if TYPE_CHECKING:
     from agentloom.runtime.places import Places
@@ -133,7 +135,11 @@ _real: dict[str, Any] = {
 
 def _session(mapping: object) -> Session | None:
     """The run that ``mapping`` is read or written in, where it is the process's environment."""
-    session = acting() if mapping is os.environ or mapping is getattr(os, "environb", None) else None
+    if (not COLLECTING and in_context() is None) or not (
+        mapping is os.environ or mapping is getattr(os, "environb", None)
+    ):
+        return None
+    session = acting()
     return session if session is not None and session.guard.environment is not None else None
 
 
@@ -164,7 +170,9 @@ def _value(mapping: Any, value: str) -> Any:
 def _changed() -> dict[str, str | None] | None:
     """What the run has set or deleted, for code that is part of it and yet sees the process's environment: host work,
     and modules while they are loaded (their libraries read their settings then)."""
-    scope = here()
+    if COLLECTING and get_ident() in COLLECTING:
+        return None  # no context is asked
+    scope = in_context()
     if scope is None:
         return set_variables()
     guard = scope.session.guard

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
+from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, called_as, stand_in
 from agentloom.runtime.locks import free_in_children
-from agentloom.runtime.scope import Scope, here
+from agentloom.runtime.scope import Scope, here, in_context
 from agentloom.runtime.session import Session
 
 __all__ = ["install", "install_loaded"]
@@ -97,7 +98,7 @@ def _wrap(module: ModuleType, name: str, inside: Callable[..., Any]) -> None:
     as_function = isinstance(real, FunctionType)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        session = acting()
+        session = acting() if COLLECTING or in_context() is not None else None
         if session is None:
             return real(*args, **kwargs)
         return inside(session, *args, **kwargs)

@@ -11,7 +11,6 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from threading import get_ident  # before the guard watches who asks for it by its name
 from types import BuiltinFunctionType
 from typing import Any, cast
 
@@ -47,7 +46,7 @@ def _bytes(real: Callable[..., bytes]) -> Callable[..., bytes]:
 
 def _function(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     def function(_: object, *args: Any, **kwargs: Any) -> Any:
-        if (COLLECTING and get_ident() in COLLECTING) or in_context() is None:
+        if not COLLECTING and in_context() is None:
             return real(*args, **kwargs)  # as ``acting`` asks, in place
         session = acting()
         if session is None:

@@ -125,9 +125,7 @@ def _quoted(text: str) -> Iterator[str]:
     }
     yield from sorted(pages)
     if not text.isascii():
-        yield from sorted(
-            form.encode("ascii", "xmlcharrefreplace").decode() for form in pages if form.isprintable()
-        )
+        yield from sorted(form.encode("ascii", "xmlcharrefreplace").decode() for form in pages)
     if "'" in text:
         for inner in ("'\"'\"'", "'\\''"):  # ``shlex.quote``, and as people do
             yield "'" + text.replace("'", inner) + "'"

@@ -52,6 +52,10 @@ _overlay: contextvars.ContextVar[dict[str, str | None] | None] = contextvars.Con
 in_context = _scope.get
 """As ``here``, for those who must be quick and look at ``COLLECTING`` themselves."""
 
+set_variables = _overlay.get
+"""In host work: the environment variables that the run had set or deleted (None) when it asked for the work. For those
+who look at ``COLLECTING`` themselves."""
+
 enter_scope = _scope.set
 """Make a scope that of the current context, for good: of a thread's own."""
 
@@ -163,14 +167,6 @@ def here() -> Scope | None:
     return _scope.get()
 
 
-def set_variables() -> dict[str, str | None] | None:
-    """In host work: the environment variables that the run had set or deleted (None) when it asked for it. None in
-    finalisers that the garbage collector calls."""
-    if COLLECTING and get_ident() in COLLECTING:
-        return None
-    return _overlay.get()
-
-
 def current() -> Scope | None:
     """The scope of the running code, or None outside a run, and in finalisers that the garbage collector calls. One
     that an exception out of a signal handler left behind is none: its run is over."""
@@ -222,7 +218,8 @@ def leave() -> None:
     """From now on the current context is that of host work, as ``outside`` gives one."""
     scope = _scope.get()
     if scope is not None and scope.session.guard.overlay is not None:
-        _overlay.set(scope.session.guard.overlay)  # host work sees the environment variables that the run has set
+        # Host work sees the environment variables that the run has set.
+        _overlay.set(scope.session.guard.overlay)
     _scope.set(None)
     mark(_HOST_WORK)
 
