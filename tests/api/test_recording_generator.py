@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import logging
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from typing import Any
@@ -206,3 +209,27 @@ async def test_the_body_of_a_streamed_answer_may_be_one() -> None:
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://x") as client:
         assert (await client.get("/")).text == "0 2 4 "
     assert len(last().calls) == 3
+
+
+def test_one_that_is_read_in_several_contexts_is_marked(caplog: pytest.LogCaptureFixture) -> None:
+    reading = contextvars.copy_context().run(lambda: iter(numbers(2)))
+    with caplog.at_level(logging.WARNING, "agentloom.recording"):
+        while contextvars.copy_context().run(next, reading, None) is not None:
+            pass
+    trace = last()
+    assert trace.status == "completed"
+    assert [entry["why"] for entry in trace.journal.entries if entry["kind"] == "gap"] == ["stock-loop"]
+    assert "left in another context than it was entered in" in caplog.text
+    assert not trace.verify().complete
+
+
+@in_loop
+async def test_one_that_a_thread_reads_on_takes_its_context_along() -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    reading = numbers(2)
+    assert next(reading) == 0
+    assert await asyncio.to_thread(lambda: list(reading)) == [2]
+    assert len(last().calls) == 2
+    assert last().verify().complete
+    assert sync_after() == 2
+    assert signal.getsignal(signal.SIGINT) is handler

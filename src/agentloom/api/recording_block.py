@@ -25,7 +25,7 @@ from agentloom.runtime.left_out import OFF, left_out, left_out_here
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import Recording, RunOptions, begin
-from agentloom.runtime.scope import current, entered
+from agentloom.runtime.scope import current, entered, here
 from agentloom.runtime.session import Session
 from agentloom.runtime.stock import LiveInPlace, StockCalls
 from agentloom.store import Store
@@ -129,6 +129,9 @@ class RecordedBlock(Handle):
                 return
             if session.stock is not None:
                 session.stock.reader = None
+                scope = here()
+                if (scope is None or scope.session is not session) and not isinstance(error, GeneratorExit):
+                    session.stock.moved(session.root)
             if self._again is not None:
                 self._end_replay(session, self._again, error)
             else:

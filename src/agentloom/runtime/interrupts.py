@@ -72,7 +72,9 @@ def held_back() -> Generator[None]:
         yield
     finally:
         _users -= 1
-        if _users == 0 and _before is not None and _in_c.getsignal(signal.SIGINT) is _pressed:
+        # Left in another thread (a generator that threads take turns to read) it stays, and passes on what it is told.
+        here = threading.current_thread() is threading.main_thread()
+        if here and _users == 0 and _before is not None and _in_c.getsignal(signal.SIGINT) is _pressed:
             _in_c.signal(signal.SIGINT, _before)
 
 

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["GAP", "InPlace", "LiveInPlace", "StockCalls"]
 
 T = TypeVar("T")
+_MOVED = (
+    "the block was left in another context than it was entered in (threads took turns to read the generator that it"
+    " stands in?), and calls in between may be missing"
+)
 GAP = "stock-loop"
 """The code of a gap after which the order of a run was a matter of timing."""
 
@@ -213,24 +217,30 @@ class StockCalls:
         with self._lock:
             self._waits += 1
             if self._waits > 1:
-                self._mark(scope, "calls of different tasks waited at the same time")
+                self._mark(scope, "calls of different tasks waited at the same time on a stock event loop")
         try:
             yield
         finally:
             with self._lock:
                 self._waits -= 1
 
-    def _mark(self, scope: Scope, what: str) -> None:
+    def moved(self, scope: Scope) -> None:
+        """The block was left in another context than it was entered in. What was called in between is marked."""
+        self._mark(
+            scope, _MOVED, "put the block around the code that reads the generator, or make that an async one"
+        )
+
+    def _mark(self, scope: Scope, what: str, instead: str = _NEXT) -> None:
         session = scope.session
         if self._marked or session.over or session.engine.failure is not None:
             return
         self._marked = True
         where = session.engine.place(scope)
         with self.alone(scope):
-            session.engine.mark("gap", {"what": what, "where": where, "next": _NEXT}, why=GAP)
+            session.engine.mark("gap", {"what": what, "where": where, "next": instead}, why=GAP)
         _log.warning(
-            "run %s of %s is not replayable past %s: %s on a stock event loop. To change it: %s",
-            session.run_id, session.agent, where, what, _NEXT,
+            "run %s of %s is not replayable past %s: %s. To change it: %s",
+            session.run_id, session.agent, where, what, instead,
         )  # fmt: skip
 
     def refuse_reader(self, scope: Scope, what: str) -> None:
@@ -284,7 +294,7 @@ class StockCalls:
     def _cancelled(self, call: Call, scope: Scope) -> None:
         with self.alone(scope):
             if not scope.session.over:
-                self._mark(scope, "a call was cancelled")
+                self._mark(scope, "a call was cancelled on a stock event loop")
                 scope.session.engine.end_by_agent(call, "cancelled")
 
     # -- streams -------------------------------------------------------------------------------------------------
@@ -333,7 +343,7 @@ class StockCalls:
             if not second:
                 self._segment = get_ident()
             else:
-                self._mark(scope, "two recorded coroutines ran at the same time")
+                self._mark(scope, "two recorded coroutines ran at the same time on a stock event loop")
         if second:
             with entered(scope):
                 return await main
