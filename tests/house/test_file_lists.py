@@ -14,7 +14,7 @@ from tests.house import tree
 RUNTIME = Path(finding.__file__).parent
 LISTS: dict[str, list[str]] = {
     "finding.STANDS_IN": sorted(finding.STANDS_IN),
-    "interrupts._NEVER_WAIT": list(interrupts._NEVER_WAIT),
+    "interrupts._AT_ONCE": sorted(interrupts._AT_ONCE),
     "places._EDGES": sorted(file for file, _ in places._EDGES),
 }
 
