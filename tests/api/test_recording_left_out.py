@@ -508,6 +508,55 @@ def test_everything_is_replayed_whatever_the_rate(
     assert len(performed) == 2
 
 
+@in_loop
+async def test_a_replay_in_what_is_left_out_is_one_and_in_a_run_it_is_refused(store: MemoryStore) -> None:
+    performed: list[int] = []
+
+    @tool
+    def act() -> int:
+        performed.append(1)
+        return 1
+
+    async def work() -> int:
+        return act()
+
+    def block() -> int:
+        with record("block", store=store) as run:
+            run.output = act()
+        return 1
+
+    @agentloom.agent
+    def own() -> int:
+        return act()
+
+    traces: list[agentloom.Trace] = []
+    for make in (
+        lambda: record(work(), store=store),
+        lambda: by_method(work, store),
+        lambda: sync_as_async(block),
+    ):
+        await make()
+        traces.append(agentloom.Trace(store.read(store.resolve("last"))))
+    traces.append(own.run(store=store))
+    before = len(performed)
+
+    async def again() -> list[Any]:
+        found: list[Any] = []
+        with agentloom.replaying(*traces):
+            found += [await record(work()), await wrap(Bot(work)).run(), block(), own.run().output]
+        found.append(traces[2].replay(call=act).verdict)
+        return found
+
+    assert await by_worker(again, store, rate=0) == [1, 1, 1, 1, "identical"]
+    with pytest.raises(NotSupported, match="inside a run"):
+        await record(again(), store=MemoryStore())
+    assert len(performed) == before
+
+
+async def sync_as_async(function: Callable[[], Any]) -> Any:
+    return function()
+
+
 def test_the_program_of_the_guide_works_when_off(tmp_path: Path) -> None:
     (program,) = [
         block for block in blocks(ROOT / "docs" / "recording.md") if block.marks.get("file") == "support.py"

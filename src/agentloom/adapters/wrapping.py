@@ -31,7 +31,7 @@ from agentloom.api.recording import StoreLike, opened
 from agentloom.api.recording_block import RecordedBlock
 from agentloom.api.recording_call import record_call
 from agentloom.api.recording_keep import Keep
-from agentloom.api.recording_mode import mode, ready, stand_by_unless_off
+from agentloom.api.recording_mode import left_alone_here, mode, ready, stand_by_unless_off
 from agentloom.api.recording_run import RecordedRun
 from agentloom.api.recording_target import target_of_object
 from agentloom.api.recording_worker import Service
@@ -276,7 +276,7 @@ class _Call:
         """What it is a part of, if it is left alone: not sampled, in something that was not, or ``AGENTLOOM=off``."""
         if current() is not None:
             return None
-        found = left_out_here()
+        found = left_alone_here()
         if found is None and mode() == "off":
             found = LeftOut(OFF)
         if found is None and not self.service.chosen(self.options):

@@ -12,9 +12,8 @@ from types import MethodType
 from typing import Any
 
 from agentloom.adapters.wrapping_streams import Within, context_within, iterator_within, stream_within
-from agentloom.api.recording_mode import mode
+from agentloom.api.recording_mode import left_alone_here, mode
 from agentloom.errors import Diverged, NotSupported
-from agentloom.runtime.left_out import left_out_here
 from agentloom.runtime.scope import current
 from agentloom.runtime.unrecorded import Unrecorded, entered_unrecorded
 
@@ -77,7 +76,7 @@ async def _awaited(work: Any, within: Within) -> Any:
 @contextmanager
 def _within(called: str, instead: str) -> Generator[None]:
     """In a run, and where everything is left alone, there is nothing to tell."""
-    chosen = "off" if current() is not None or left_out_here() is not None else mode()
+    chosen = "off" if current() is not None or left_alone_here() is not None else mode()
     if chosen == "off":
         yield
         return

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from agentloom.api.recording_mode import StoreLike, mode, opened, trace_to_replay
+from agentloom.api.recording_mode import StoreLike, left_alone_here, mode, opened, trace_to_replay
 from agentloom.api.trace import RunNote, Trace, known_by
 from agentloom.api.tracebacks import UserFrames
 from agentloom.errors import DivergenceError, NotSupported
@@ -128,7 +128,8 @@ class Agent(Generic[P, R]):
     def _refuse_inside(self, scope: Scope | None) -> None:
         """A run started by another agent's own code would be an effect that its trace does not hold."""
         refuse_while_loading(self.function.name)
-        refuse_run(f"{self.function.name}.run()")
+        if left_alone_here() is not None:
+            refuse_run(f"{self.function.name}.run()")
         if scope is not None:
             raise NotSupported(
                 f"{self.function.name}.run() was called inside a run of {scope.session.agent}",

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from agentloom.api.recording_generator import between_items
 from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Keep, held, settled
-from agentloom.api.recording_mode import mode, replaying, trace_to_replay
+from agentloom.api.recording_mode import left_alone_here, mode, replaying, trace_to_replay
 from agentloom.api.recording_target import Target, plain, target_of_block
 from agentloom.api.trace import RunNote, Trace
 from agentloom.errors import Diverged, DivergenceError, NotSupported
 from agentloom.runtime.agents import finish_raised, finish_returned
 from agentloom.runtime.guard_effects import tell_unrecorded
 from agentloom.runtime.interrupts import held_back
-from agentloom.runtime.left_out import OFF, left_out, left_out_here
+from agentloom.runtime.left_out import OFF, left_out
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import Recording, RunOptions, begin
@@ -95,7 +95,7 @@ class RecordedBlock(Handle):
             self._part_of(scope.session.run_id)
             self._enter(entered(scope.started(self._target.name)))
             return self
-        found = left_out_here()
+        found = left_alone_here()
         if found is not None:
             self._left_out(found)
             return self

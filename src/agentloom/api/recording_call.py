@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from agentloom.api.recording_keep import Keep, held, settled
-from agentloom.api.recording_mode import mode, trace_to_replay
+from agentloom.api.recording_mode import left_alone_here, mode, trace_to_replay
 from agentloom.api.recording_run import Outcome
 from agentloom.api.recording_target import Target
 from agentloom.api.trace import RunNote
 from agentloom.api.tracebacks import UserFrames
-from agentloom.runtime.left_out import OFF, left_out, left_out_here
+from agentloom.runtime.left_out import OFF, left_out
 from agentloom.runtime.live import LiveSource
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import RunOptions, begin, record_blocking
@@ -42,7 +42,7 @@ def record_call(
         if scope is not None:
             with entered(scope.started(target.name)):
                 return function(*args, **kwargs)
-        if left_out_here() is not None:
+        if left_alone_here() is not None:
             return function(*args, **kwargs)
         refuse_while_loading(target.name)
         chosen = mode()

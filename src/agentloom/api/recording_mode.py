@@ -15,15 +15,18 @@ from contextlib import contextmanager
 from typing import Literal, cast, get_args
 
 from agentloom.api.trace import Trace
-from agentloom.errors import LoomError, TargetError
+from agentloom.errors import LoomError, NotSupported, TargetError
 from agentloom.runtime.contexts import put
+from agentloom.runtime.left_out import LeftOut, left_out_here
 from agentloom.runtime.locks import free_in_children
+from agentloom.runtime.scope import current
 from agentloom.runtime.seams import stand_by
 from agentloom.store import Query, Store, open_store
 
 __all__ = [
     "Mode",
     "StoreLike",
+    "left_alone_here",
     "mode",
     "opened",
     "ready",
@@ -105,6 +108,12 @@ def stand_by_unless_off() -> None:
         stand_by()
 
 
+def left_alone_here() -> LeftOut | None:
+    """What was left out, if the run that would begin here belongs to such; None where a block of ``replaying`` that
+    stands in it says otherwise: a replay never becomes a live run."""
+    return left_out_here() if _block.get() is None else None
+
+
 def opened(store: StoreLike) -> Store | None:
     """The store that is meant; None: the default one, asked for when a run begins."""
     return store if store is None or isinstance(store, Store) else open_store(store)
@@ -115,9 +124,14 @@ def replaying(*traces: Trace | str | os.PathLike[str]) -> Generator[None]:
     """For the block, what would be recorded is replayed: ``record``, ``wrap``, ``instrument`` and ``run`` of agents.
 
     ``traces``: traces, files or runs of the default store. Each run takes the next one of its name; with one trace of a
-    name every run of that name takes it. Raises what reading them raises; a run that differs raises
-    ``DivergenceError``.
+    name every run of that name takes it. Raises what reading them raises, ``NotSupported`` inside a run; a run that
+    differs raises ``DivergenceError``.
     """
+    if current() is not None:
+        raise NotSupported(
+            "replaying(...) was entered inside a run: what would be replayed is a part of that run, and performed",
+            hint="replay outside of runs, or in a task of its own that no run has started",
+        )
     token = put(_block, _Given([_read(trace, None) for trace in traces], "replaying(...)"))
     try:
         yield

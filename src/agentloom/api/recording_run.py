@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeVar, cast
 
 from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Keep, held, settled
-from agentloom.api.recording_mode import mode, trace_to_replay
+from agentloom.api.recording_mode import left_alone_here, mode, trace_to_replay
 from agentloom.api.recording_target import Target, plain
 from agentloom.api.trace import RunNote
 from agentloom.api.tracebacks import UserFrames
-from agentloom.runtime.left_out import OFF, left_out, left_out_here
+from agentloom.runtime.left_out import OFF, left_out
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.recorder import RunOptions, begin, record_async
 from agentloom.runtime.scope import Scope, current, entered
@@ -136,7 +136,7 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
             try:
                 if scope is not None:
                     return await self._inside(scope)
-                if left_out_here() is not None:
+                if left_alone_here() is not None:
                     return await self._left_alone()
                 refuse_while_loading(self._target.name)
                 chosen = mode()
