@@ -14,8 +14,9 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, cast
 
 import agentloom
@@ -95,7 +96,7 @@ def in_threads() -> list[object]:
     for thread in threads:
         thread.join()
     with ThreadPoolExecutor(2) as pool:
-        found += [future.result()[0] > 0 for future in [pool.submit(slow) for _ in range(2)]]
+        found += [cast(float, future.result()[0]) > 0 for future in [pool.submit(slow) for _ in range(2)]]
     return [time.monotonic() - began, found]
 
 
@@ -164,13 +165,21 @@ AGENTS: dict[str, Any] = {
 def in_block(name: str, work: Callable[[], list[object]]) -> Any:
     with agentloom.record(name) as run:
         run.output = work()
-    return run
+    return run.output
 
 
 async def in_block_async(name: str, work: Callable[[], Awaitable[list[object]]]) -> Any:
     async with agentloom.record(name) as run:
         run.output = await work()
-    return run
+    return run.output
+
+
+async def as_coroutine(name: str, work: Callable[[], Any]) -> Any:
+    return await agentloom.record(work(), name=name)
+
+
+def awaited(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    return asyncio.run(work())
 
 
 WORKERS: dict[str, Any] = {one.__name__: agentloom.instrument(one) for one in (*SYNC, *ON_STOCK)}
@@ -180,17 +189,15 @@ def ways() -> dict[str, Callable[[], Any]]:
     """Every program in every way, by a name: each gives what it measured."""
     found: dict[str, Callable[[], Any]] = {}
     for one in SYNC:
-        found[f"block {one.__name__}"] = lambda one=one: in_block(f"block {one.__name__}", one).output
-        found[f"worker {one.__name__}"] = WORKERS[one.__name__]
+        name = one.__name__
+        found[f"block {name}"] = partial(in_block, f"block {name}", one)
+        found[f"worker {name}"] = WORKERS[name]
     for many in ASYNC:
-        found[f"coroutine {many.__name__}"] = lambda many=many: asyncio.run(
-            cast("Any", agentloom.record(cast("Any", many()), name=f"coroutine {many.__name__}"))
-        )
-    for many in ON_STOCK:
-        found[f"stock {many.__name__}"] = lambda many=many: (
-            asyncio.run(in_block_async(f"stock {many.__name__}", many)).output
-        )
-        found[f"worker {many.__name__}"] = lambda many=many: asyncio.run(WORKERS[many.__name__]())
+        name = many.__name__
+        found[f"coroutine {name}"] = partial(awaited, partial(as_coroutine, f"coroutine {name}", many))
+        if many in ON_STOCK:
+            found[f"stock {name}"] = partial(awaited, partial(in_block_async, f"stock {name}", many))
+            found[f"worker {name}"] = partial(awaited, WORKERS[name])
     return found
 
 
