@@ -1,4 +1,4 @@
-"""Which test shows which sentence of the cases about leaks and live runs, and their neighbours."""
+"""Which test shows which sentence of the cases, and of their neighbours."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ ROOT = Path(__file__).parents[2]
 ARGUMENTS = "tests/cases/test_case_02_ids_in_arguments.py"
 
 SHOWN: dict[str, dict[str, tuple[str, ...]]] = {
+    "1": {
+        "the same upload under another boundary is the same; one flipped byte is another, and its part is named": (
+            "tests/cases/test_case_01_uploads.py::test_another_boundary_is_the_same_request",
+            "tests/cases/test_case_01_uploads.py::test_what_differs_is_named_by_its_part",
+            "tests/cases/test_case_01_sdk_uploads.py::test_a_boundary_is_no_difference_and_a_byte_is_one",
+        ),
+        "neighbour: compressed bodies, JSON in parts, multipart of another kind": (
+            "tests/cases/test_case_01_bodies.py::",
+        ),
+    },
     "2": {
         "a framework stamps fresh UUIDs on messages and tool calls in every process": (
+            "tests/cases/test_case_02_frameworks.py::test_fresh_ids_of_a_framework_are_no_miss",
             "tests/cases/test_case_02_fresh_ids.py::test_fresh_ids_in_a_new_process_are_no_miss",
             "tests/guard/test_packages.py::test_packages_replay_in_a_cold_process",
         ),
@@ -31,6 +42,48 @@ SHOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "neighbour: identifiers of one run are never those of another, nor made from its seed": (
             "tests/guard/test_together.py::",
             "tests/runtime/test_guard_ids.py::",
+        ),
+    },
+    "3": {
+        "recorded once and asked for twice; a change by its path, old and new text; three different words": (
+            "tests/cases/test_case_03_words.py::",
+            "tests/cases/test_case_03_sdks.py::test_three_words",
+        ),
+        "neighbour: streams read further, or left earlier": ("tests/cases/test_case_03_streams.py::",),
+    },
+    "4": {
+        "seven events, among them a ping, reasoning and an argument split over three": (
+            "tests/cases/test_case_04_streams.py::test_seven_events_come_back_as_seven",
+            "tests/cases/test_case_04_anthropic.py::test_every_event_comes_back",
+        ),
+        "neighbour: every stream of the corpus, in every shape of the wire": (
+            "tests/cases/test_case_04_streams.py::test_every_exchange_of_the_corpus",
+            "tests/cases/test_case_04_script.py::",
+        ),
+    },
+    "5": {
+        "isinstance, with, early close, headers, raw responses and parse, bare, recorded and replayed": (
+            "tests/cases/test_case_05_sdk_manners.py::test_the_sdk_behaves_the_same_three_times",
+            "tests/cases/test_case_04_anthropic.py::test_left_early_and_raw",
+            "tests/adapters/test_sdk_contract.py::",
+        ),
+    },
+    "7": {
+        "a timeout cancels the second of three tools, or requests; cancelling twice is harmless": (
+            "tests/cases/test_case_07_timeouts.py::test_a_timeout_cancels_the_second_of_three_tools",
+            "tests/cases/test_case_07_sdk_timeouts.py::test_the_second_of_three_requests_is_cancelled",
+        ),
+        "neighbour: the client's own timeout": (
+            "tests/cases/test_case_07_sdk_timeouts.py::test_the_timeout_of_the_client_itself",
+        ),
+    },
+    "17": {
+        "cached tokens within the input or beside it, reasoning tokens; totals equal a sum by hand": (
+            "tests/cases/test_case_17_tokens.py::test_tokens_by_class",
+            "tests/cases/test_case_17_tokens.py::test_totals_equal_a_sum_by_hand",
+        ),
+        "neighbour: a stream without counts": (
+            "tests/cases/test_case_17_tokens.py::test_a_stream_without_counts_is_unknown_and_never_zero",
         ),
     },
     "11": {
