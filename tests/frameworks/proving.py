@@ -69,6 +69,9 @@ PROGRAMS = {
     "google_genai_agent": Program(
         "google-genai", "functions that the SDK calls, chats, a stream", ("google.genai",), ("model", "tool")
     ),
+    "mcp_agent": Program(
+        "MCP", "servers by stdio and in memory at once, progress", ("mcp", "openai"), ("model", "tool")
+    ),
 }
 
 
