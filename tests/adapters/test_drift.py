@@ -10,7 +10,6 @@ import openai
 import pytest
 
 from agentloom.replay import replayer
-from agentloom.replay.served import compare_tools
 from agentloom.testing.replies import Says
 from tests.adapters.seam import tape
 
@@ -58,45 +57,3 @@ def test_packages_of_another_version_are_told_with_both(monkeypatch: pytest.Monk
         f"packages changed: openai {openai.__version__} -> 99.1; it makes no difference to this run"
         in done.report.notes
     )
-
-
-TOOLS: list[dict[str, Any]] = [
-    {"name": "total", "inputSchema": {"type": "object", "properties": {"order": {"type": "integer"}}}},
-    {"name": "refund", "description": "Give it back.", "inputSchema": {"type": "object"}},
-]
-
-
-def test_added_removed_renamed_and_changed_tools_are_told_apart() -> None:
-    now = [
-        {"inputSchema": {"properties": {"order": {"type": "string"}}, "type": "object"}, "name": "total"},
-        {"name": "pay_back", "description": "Give it back.", "inputSchema": {"type": "object"}},
-        {"name": "status", "inputSchema": {"type": "object"}},
-    ]
-    assert compare_tools(TOOLS, now) == [
-        "tool refund was renamed: it is pay_back now",
-        "tool status was added",
-        'tool total changed: inputSchema.properties.order.type was "integer", is "string"',
-    ]
-    assert compare_tools(now, TOOLS)[1] == "tool status was removed"
-
-
-def test_the_order_of_keys_and_tools_is_no_change() -> None:
-    again = [
-        {"inputSchema": {"type": "object"}, "description": "Give it back.", "name": "refund"},
-        {"inputSchema": {"properties": {"order": {"type": "integer"}}, "type": "object"}, "name": "total"},
-    ]
-    assert compare_tools(TOOLS, again) == []
-
-
-def test_true_and_one_are_different_and_absent_fields_are_named() -> None:
-    one = [{"name": "a", "inputSchema": {"const": True}}]
-    two = [{"name": "a", "inputSchema": {"const": 1}, "title": "A"}]
-    assert compare_tools(one, two) == [
-        "tool a changed: inputSchema.const was true, is 1",
-        'tool a changed: title was absent, is "A"',
-    ]
-
-
-def test_two_equal_tools_that_are_renamed_are_paired_once() -> None:
-    one = [{"name": "a"}, {"name": "b"}]
-    assert compare_tools(one, [{"name": "c"}]) == ["tool a was renamed: it is c now", "tool b was removed"]

@@ -18,6 +18,7 @@ SCRIPTS: dict[str, list[Reply | str]] = {
     "anthropic_orders.py": [COSTS],
     "google_orders.py": [COSTS, COSTS],
     "litellm_orders.py": [COSTS],
+    "mcp_orders.py": [Says(tools=[Wants("look_up", {"order": 812})]), COSTS],
     "http_tools.py": [Says("order"), Says("one"), Says("two"), Says("terms")],
 }
 
