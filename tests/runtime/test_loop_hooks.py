@@ -44,6 +44,7 @@ def around() -> Iterator[Around]:
 def loop() -> Iterator[InnerLoop]:
     made = InnerLoop()
     yield made
+    made.pump()  # generators that the test has dropped
     made.close()
 
 
