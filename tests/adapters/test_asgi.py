@@ -27,6 +27,7 @@ import agentloom
 from agentloom import DivergenceError, Trace, flag, record, tool
 from agentloom.adapters.asgi import is_asgi
 from agentloom.errors import TargetError
+from agentloom.runtime import passed
 from agentloom.store import MemoryStore
 from agentloom.testing import FakeProvider, Says
 from tests.api import recorded_programs as programs
@@ -477,6 +478,18 @@ async def test_another_request_is_said_first(store: MemoryStore, monkeypatch: py
         with pytest.raises(DivergenceError, match=r"(?s)The input is not .*request body"):
             await http.post("/research", json={"n": 3})
         assert (await http.get("/plain?n=2", headers={"x-request-id": "another"})).text == "4"
+
+
+@in_loop
+async def test_a_client_of_an_application_in_this_process_is_not_told_of(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passed, "_told", set())
+    with caplog.at_level("WARNING", "agentloom.recording"):
+        async with client(starlette(store=store)) as http:
+            for _ in range(2):
+                assert (await http.get("/plain?n=2")).text == "4"
+    assert not caplog.records
 
 
 @in_loop

@@ -41,20 +41,28 @@ def install(module: ModuleType) -> None:
     needed(module, "Response", "_get_content_decoder")
     needed(module, "_decoders", "IdentityDecoder")
     blocking, awaited = transports(module)
-    _patch_client(module.Client, blocking)
-    _patch_client(module.AsyncClient, awaited)
+    inside = tuple(
+        getattr(module, name)
+        for name in ("ASGITransport", "MockTransport", "WSGITransport")
+        if hasattr(module, name)
+    )
+    _patch_client(module.Client, blocking, inside)
+    _patch_client(module.AsyncClient, awaited, inside)
     _patch_blocking_send(module.Client)
     _patch_awaited_send(module.AsyncClient)
     _patch_close(module)
     cast(Any, module).__agentloom__ = True
 
 
-def _patch_client(cls: Any, wrap: Callable[[Any], Any]) -> None:
+def _patch_client(cls: Any, wrap: Callable[[Any], Any], inside: tuple[type, ...]) -> None:
+    """``inside``: transports to an application in this process. Outside of runs there is nothing to tell of them."""
     original = cls._transport_for_url
     client = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
 
     def _transport_for_url(self: Any, url: Any) -> Any:
         transport = original(self, url)
+        if current() is None and isinstance(transport, inside):
+            return transport
         return transport if passes(client, url.host) else wrap(transport)
 
     cls._transport_for_url = _transport_for_url
