@@ -75,6 +75,7 @@ def served(name: str = "shop") -> MCPServer[Any]:
         """Has one tool more from now on, and says so."""
         server.add_tool(lambda order: order, name="status", description="The state of an order.")
         await ctx.session.send_tool_list_changed()
+        await ctx.notify_tools_changed()
         return "grown"
 
     @server.resource("shop://orders/{number}")

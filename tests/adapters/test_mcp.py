@@ -522,3 +522,19 @@ def _noted(method: Any, said: list[str]) -> Any:
         return await method(name, *args, **kwargs)
 
     return noted
+
+
+def test_a_subscription_gets_its_events_again() -> None:
+    async def agent(told: Told) -> None:
+        async with Client(served()) as client:
+            async with client.listen(tools_list_changed=True) as events:
+                await client.call_tool("grows", {})
+                async for event in events:
+                    told.see(event)
+                    break
+            told.see([tool.name for tool in (await client.list_tools()).tools][-1])
+
+    bare, live, again, trace = asyncio.run(thrice(agent))
+    assert bare == live == again
+    assert bare[0] == "ToolsListChanged()"
+    assert "mcp.subscriptions/listen" in names(trace)

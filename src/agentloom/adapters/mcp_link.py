@@ -17,7 +17,7 @@ from typing import Any, Self, cast
 import anyio
 
 from agentloom.adapters.drift import tools_served
-from agentloom.adapters.mcp_outer import Connection, Opener, Question, TransportFailed, let_go_with
+from agentloom.adapters.mcp_outer import Connection, Opener, Question, TransportFailed, let_go_with, renamed
 from agentloom.adapters.mcp_tools import ServedTools
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_async, open_async
@@ -114,6 +114,7 @@ class Link:
         self._feed, self.reader = anyio.create_memory_object_stream[Any](_LIMIT)
         self.writer = Writer(self)
         self._names = _names_of(scope)
+        self._subscribed: dict[str, str] = {}
 
     # -- the connection --------------------------------------------------------------------------------------------
 
@@ -167,6 +168,7 @@ class Link:
             question.more["tokens"] = True
         if current() is None:  # in a tool of a framework, which is the host call
             return await self._outside(question, on_progress)
+        self._subscribe(question.more.get("request_id"))
         live = self.live and question.method != "initialize"
         asked = question.progress or on_token is not None or question.method == "subscriptions/listen"
         streamed = live or asked
@@ -274,7 +276,9 @@ class Link:
     def _take(self, event: Mapping[str, Any]) -> None:
         """Hand on what the server said, to the session's own reader."""
         if "notification" in event:
-            self._feed.send_nowait(self.sdk.message(event["notification"]))
+            told = event["notification"]
+            known = {**told, "params": renamed(told["params"], self._subscribed)}
+            self._feed.send_nowait(self.sdk.message(known))
         elif "request" in event:
             self._feed.send_nowait(self.sdk.message(event["request"]))
         elif "fault" in event:
@@ -286,6 +290,13 @@ class Link:
                 "an MCP session is used before it was entered", hint="use `async with session:`"
             )
         self.spawn(callback, *args)
+
+    def _subscribe(self, number: object) -> None:
+        """A request whose number the SDK has chosen, for the whole process: in the trace it is counted anew."""
+        if isinstance(number, str):
+            name = f"listen:{len(self._subscribed) + 1}"
+            self._subscribed[name] = number
+            self.connection.names[number] = name
 
     def _said(self, question: Question, kind: str = "request") -> None:
         if question.method in ("initialize", "notifications/initialized"):

@@ -19,7 +19,7 @@ import anyio
 
 from agentloom.runtime.scope import outside
 
-__all__ = ["Connection", "Opener", "Question", "TransportFailed", "let_go_with"]
+__all__ = ["Connection", "Opener", "Question", "TransportFailed", "let_go_with", "renamed"]
 
 _log = logging.getLogger("agentloom.mcp")
 
@@ -41,6 +41,7 @@ _DEFAULTS = {
     "roots/list": "List roots not supported",
 }
 _INVALID_REQUEST, _CLOSED = -32600, -32000
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _TURNS = 3  # of the loop, until all tasks of a transport that broke have heard of it
 
 
@@ -70,6 +71,8 @@ class Connection:
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._count = 0
         self.listens = self.answers = False
+        self.names: dict[str, str] = {}
+        """What subscriptions are called in the trace, by the numbers that the SDK counts for the whole process."""
         self.handshake: list[tuple[str, Question]] = []
         """What made the session what it is, to be said again where a run goes on live."""
 
@@ -241,9 +244,7 @@ class Connection:
     def _noticed(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """Every notification, in the order in which they came."""
         if self.listens and method != "notifications/cancelled":
-            self._put(
-                {"notification": {"method": method, "params": None if params is None else dict(params)}}
-            )
+            self._put({"notification": {"method": method, "params": renamed(params, self.names)}})
         return method != "notifications/cancelled"
 
     async def _on_notify(self, *_: Any) -> None:
@@ -276,6 +277,18 @@ class Connection:
         _log.debug("an MCP server sent what is no message: %s", error)
         if self.listens:
             self._put({"fault": str(error)})
+
+
+def renamed(params: Mapping[str, Any] | None, names: Mapping[str, str]) -> dict[str, Any] | None:
+    """The parameters of a notification, with the subscription that it is for by the name that ``names`` gives it."""
+    if params is None:
+        return None
+    meta: Any = params.get("_meta")
+    known: Mapping[str, Any] = cast(Any, meta) if isinstance(meta, Mapping) else {}
+    name = known.get(_SUBSCRIPTION)
+    if not isinstance(name, str) or name not in names:
+        return dict(params)
+    return {**params, "_meta": {**known, _SUBSCRIPTION: names[name]}}
 
 
 def _abandon(connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
