@@ -161,7 +161,7 @@ class Guard:
         passed = session.source.tick(shown, reads)
         if passed is not None:
             shown = self._tick(session, passed, shown)
-        if shown > self._shown:  # else another thread of a shared run was quicker
+        if shown > self._shown:  # noqa: PLR1730 - else another thread of a shared run was quicker, in between
             self._shown = shown
         return shown
 
