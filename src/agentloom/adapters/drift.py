@@ -11,8 +11,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from agentloom.replay.served import Served, compare_tools
 from agentloom.runtime.scope import current
+from agentloom.runtime.served import Served, compare_tools
 
 __all__ = ["teller", "tools_served"]
 

@@ -25,9 +25,9 @@ from agentloom.replay.leaks import classify
 from agentloom.replay.probability import choice_odds, first_token_odds
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, comparison_json
-from agentloom.replay.served import LISTING, compare_tools, tools_in
 from agentloom.replay.summaries import recorded_ref, unprinted
 from agentloom.replay.text import Line, plain
+from agentloom.runtime.served import LISTING, compare_tools, tools_in
 
 __all__ = ["Diff", "Odds", "Row", "Totals", "diff"]
 

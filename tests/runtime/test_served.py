@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentloom.replay.served import compare_tools, tools_in
+from agentloom.runtime.served import compare_tools, tools_in
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "total", "inputSchema": {"type": "object", "properties": {"order": {"type": "integer"}}}},
