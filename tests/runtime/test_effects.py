@@ -50,6 +50,6 @@ def test_an_effect_names_its_place_where_it_has_one() -> None:
 
 
 def test_reads_change_nothing() -> None:
-    assert READS == {"file read", "library", "identity", "stdin", "readiness", "setting"}
+    assert READS == {"file read", "library", "identity", "stdin", "readiness", "setting", "detail"}
     assert comes_with_packages(os.__file__)
     assert not comes_with_packages(os.path.abspath("a.txt"))

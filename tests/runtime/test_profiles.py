@@ -147,6 +147,7 @@ def test_the_rules_of_version_1_do_not_change() -> None:
         "google.embed/1": (3, 1),
         "google.generate/1": (3, 1),
         "http/1": (4, 3),
+        "mcp/1": (2, 0),
         "openai.chat/1": (8, 1),
         "openai.completions/1": (8, 1),
         "openai.embeddings/1": (8, 1),

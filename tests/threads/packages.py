@@ -112,14 +112,10 @@ def langgraph_tool_node(url: str) -> list[str]:
     from langgraph.graph import END, START, MessagesState, StateGraph
     from langgraph.prebuilt import ToolNode
 
-    seen: list[int] = []
-
     @described
     def double(number: int) -> str:
         """Twice the number."""
-        result = work(number)
-        seen.append(number)
-        return str(result)
+        return str(work(number))
 
     graph = StateGraph(MessagesState)
     graph.add_node("tools", ToolNode([double]))
@@ -129,7 +125,7 @@ def langgraph_tool_node(url: str) -> list[str]:
         {"name": "double", "args": {"number": number}, "id": f"call-{number}"} for number in range(5)
     ]
     messages = graph.compile().invoke({"messages": [AIMessage("", tool_calls=calls)]})["messages"]
-    return [str(message.content) for message in messages] + [str(seen)]
+    return [str(message.content) for message in messages]
 
 
 @agent(guard="virtual")
