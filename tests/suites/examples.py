@@ -55,6 +55,7 @@ def _environment(provider: FakeProvider, paths: Sequence[str], more: Mapping[str
         **_clean(),
         **provider.env(),
         "OPENAI_API_BASE": provider.openai_url,
+        "ANTHROPIC_API_URL": provider.anthropic_url,
         "GOOGLE_API_KEY": "unused",
         "GOOGLE_GEMINI_BASE_URL": provider.google_url,
         "OPENAI_AGENTS_DISABLE_TRACING": "1",

@@ -23,7 +23,12 @@ _CLIENT = (
     ("test_async_stream_aclosing", "*", _AHEAD),
 )
 
-KNOWN: dict[str, tuple[tuple[str, str, str], ...]] = {"openai": _CLIENT, "anthropic": _CLIENT}
+_BATON = "a thread goes on when the one that started it waits; the test reckons that it has begun by itself"
+
+KNOWN: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "openai": _CLIENT,
+    "anthropic": (*_CLIENT, ("test_advisory_caller_skips_when_refresh_in_flight", "*", _BATON)),
+}
 """Package -> pattern of tests, ways of recording (or ``*``), reason."""
 
 

@@ -8,7 +8,10 @@ __all__ = ["EXAMPLES", "OVERLAYS", "Example"]
 
 OVERLAYS: dict[str, tuple[tuple[str, ...], bool]] = {
     "pydantic-ai-examples": (("logfire",), True),
-    "langgraph-agents": (("langgraph-supervisor", "langgraph-swarm", "langchain"), False),
+    "langgraph-agents": (
+        ("langgraph-supervisor", "langgraph-swarm", "langchain", "langchain-anthropic"),
+        False,
+    ),
     "llama-index": (("llama-index-llms-openai", "llama-index-workflows"), True),
 }
 """Packages that only the examples need, and whether with all that they depend on."""
@@ -85,6 +88,9 @@ EXAMPLES: tuple[Example, ...] = (
     Example("LangGraph", "langgraph-supervisor", page=("create_supervisor(",), overlay="langgraph-agents"),
     Example("LangGraph", "langgraph-swarm", page=("create_swarm(",), overlay="langgraph-agents"),
     Example("LangGraph", "langgraph", "bench/react_agent.py"),
+    Example(
+        "LangChain", "langgraph-prebuilt", page=("app = create_react_agent(model, tools)",), overlay="langgraph-agents"
+    ),
     Example("LangChain", "langgraph-prebuilt", page=("tool_node.invoke",)),
     Example(
         "LlamaIndex", "llama-index-llms-openai", page=('complete("Paul', "resp = OpenAI().chat(messages)"),

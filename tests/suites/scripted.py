@@ -103,7 +103,9 @@ def reply(seen: Seen) -> Says:
     plain = [name for name in offered if name not in last and not name.startswith("transfer_to")]
     fresh = [name for name in plain if name not in done][:MOST_AT_ONCE]
     hand_off = [name for name in offered if name.startswith("transfer_to")][:1]
-    chosen = fresh or last[:1] or ([] if handed else hand_off)
+    # An answer that a validator did not like is not given again where there is another.
+    final = [name for name in last if name not in done][:1] or last[-1:]
+    chosen = fresh or final or ([] if handed else hand_off)
     if chosen:
         wanted = [
             Wants(name, value_of(offered[name]) or {}, id=f"call_{seen.number}_{number}")
