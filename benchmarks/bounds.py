@@ -12,7 +12,7 @@ BOUNDS: dict[str, float] = {
     "zst_bytes": 110_000,
     "growth": 4.2,
     # Processor time a call, in times of floor A at the same N.
-    "sync record at N=100": 3.0,
+    "sync record at N=100": 3.2,
     "sync replay at N=100": 2.5,
     "async record at N=100": 4.0,
     "async replay at N=100": 3.2,
@@ -22,7 +22,7 @@ BOUNDS: dict[str, float] = {
     "async replay at N=400": 1.5,
     # Calls outside runs, with the guard in place and with agentloom imported, in times of a process without it.
     "guard time.time": 3.5,
-    "guard datetime.now": 1.3,
+    "guard datetime.now": 1.4,
     "guard open": 1.25,
     "imported time.time": 1.25,
     "imported datetime.now": 1.25,
@@ -33,12 +33,14 @@ BOUNDS: dict[str, float] = {
     "cold replay": 1000,
 }
 TARGETS: dict[str, float] = {
+    "sync record at N=100": 3.0,
     "async record at N=100": 3.0,
     "sync replay at N=100": 2.0,
     "async record at N=400": 1.5,
+    "guard datetime.now": 1.3,
 }
-"""Wanted, and not reached, or not with a margin on a busy machine (docs/adr/0013). The bound beside one of these is a
-fifth or so above what is measured, so that a change which makes calls dearer by two fifths fails."""
+"""Wanted, and not reached, or not with a margin on a busy machine (docs/adr/0013). The bound beside one of these is up
+to a fifth above what is measured, so that a change which makes calls dearer by two fifths fails."""
 
 
 def failed(found: Mapping[str, float]) -> list[str]:
