@@ -59,7 +59,9 @@ def main(arguments: list[str]) -> int:
                     if "LLAMA_INDEX_FOLDER" in os.environ
                     else None
                 )
-                folder = folder or installed(Path(place) / "llama-index")
+                folder = folder or installed(
+                    Path(place) / "site-packages"
+                )  # what is there counts as installed
             if missing(name, folder):
                 print(f"| {PROGRAMS[name].framework} | | {name} | not installed |")
                 bad += 1

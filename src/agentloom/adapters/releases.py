@@ -45,7 +45,7 @@ RANGES: dict[str, Range] = {
     "langchain_core": Range("langchain-core", "1.0.0", "1.8.3"),
     "langgraph": Range("langgraph", "1.0.0", "1.2.24"),
     "langgraph.checkpoint": Range("langgraph-checkpoint", "3.0.0", "4.3.2"),
-    "pydantic_ai": Range("pydantic-ai-slim", "2.0.0", "2.68.0"),
+    "pydantic_ai": Range("pydantic-ai-slim", "2.20.0", "2.68.0"),
     "llama_index.core": Range("llama-index-core", "0.14.0", "0.14.25"),
     "workflows": Range("llama-index-workflows", "2.20.0", "2.26.1"),
     "agents": Range("openai-agents", "0.20.0", "0.24.0"),
