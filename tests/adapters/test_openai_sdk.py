@@ -430,3 +430,22 @@ def test_the_same_request_twice_keeps_two_outcomes() -> None:
     done: Taped = tape(twice, ["first", "second"])
     assert done.live == ["first", "second"]
     assert done.again == ["first", "second"]
+
+
+def test_streams_of_an_async_client_share_a_connection() -> None:
+    """As bare: what is left of a body after ``[DONE]`` is read, or the connection could not be used again."""
+    connections: list[list[Any]] = []
+
+    async def thrice(url: str) -> int:
+        async with aclient(url) as c:
+            for _ in range(3):
+                async for _ in await c.chat.completions.create(model="m", messages=MESSAGES, stream=True):
+                    pass
+            transport: Any = c._client._transport
+            connections.append(list(transport._pool.connections))
+        return 3
+
+    done = tape(thrice, [TEXT, TEXT, TEXT])
+    assert done.report.verdict == "identical"
+    live, replayed = connections
+    assert (len(live), replayed) == (1, [])

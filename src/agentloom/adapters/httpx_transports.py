@@ -5,6 +5,7 @@ Both live and on replay the response is built from the recorded value, so the SD
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextvars import ContextVar
@@ -41,6 +42,9 @@ __all__ = ["Exchange", "streaming", "transports"]
 
 streaming: ContextVar[bool] = ContextVar("agentloom.httpx.streaming", default=False)
 """Whether the client's caller reads the answer piece by piece (``send(stream=True)``)."""
+
+_DRAIN = 0.1
+"""Seconds, as in the SDK (openai/_streaming_cleanup.py)."""
 
 
 # -- requests ------------------------------------------------------------------------------------------------------
@@ -282,6 +286,7 @@ class _Awaited:
                         async for event in events:
                             yield event
                             if _is_done(event):
+                                await self._drained(response)
                                 return
                 elif comes_whole(kind, found):
                     yield piece_of(kind, await response.aread(), found, whole=True)
@@ -290,6 +295,16 @@ class _Awaited:
                         yield piece_of(None, data, found, whole=False)
             finally:
                 await response.aclose()
+
+    async def _drained(self, response: Any) -> None:
+        """Read what is left of a body after its last event, for a while: HTTP/1.1 uses the connection again only then.
+        The SDK's own async streams do so after ``[DONE]``; its sync ones do not."""
+        if response.extensions.get("http_version") != b"HTTP/1.1":
+            return
+        with contextlib.suppress(TimeoutError, self._seam.module.RequestError):
+            async with asyncio.timeout(_DRAIN):
+                async for _ in response.stream:
+                    await asyncio.sleep(0)  # a body that goes on and on ends in time, too
 
 
 class _AwaitedStream:
