@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """LlamaIndex's tools, retrievers and steps, on the packages that ``python -m tests.frameworks.table`` installs."""
 
 from __future__ import annotations
