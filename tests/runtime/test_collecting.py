@@ -238,13 +238,14 @@ def moved(trace: Trace) -> list[object]:
 
 
 @pytest.mark.usefixtures("no_ticks")
-def test_callbacks_of_others_lie_between_and_move_no_clock() -> None:
+@pytest.mark.parametrize("first", [False, True])
+def test_callbacks_of_others_lie_between_and_move_no_clock(first: bool) -> None:
     def other(*_: object) -> None:
         time.perf_counter()
         asyncio.events._get_running_loop()
 
     plain = reads.run(False, seed=7, store=MemoryStore())
-    gc.callbacks.append(other)
+    gc.callbacks.insert(0 if first else len(gc.callbacks), other)
     try:
         seen_by = reads.run(False, seed=7, store=MemoryStore())
     finally:

@@ -37,19 +37,19 @@ def is_inner(loop: AbstractEventLoop | None) -> bool:
 def watch_collector() -> None:
     """From now on inner loops do not run while garbage is collected. Idempotent; cheap.
 
-    Other callbacks of the collector (Hypothesis has one that reads a clock) lie between the two of this module, also
-    those that were added since. Nothing is taken out of their list or moved in it: a collector that is at work in
-    another thread walks it by number, and would leave one out.
+    Other callbacks of the collector (Hypothesis has one that reads a clock, and puts it first) lie between the two of
+    this module, also those that were added since, at either end. Nothing is taken out of their list or moved behind
+    others: a collector that is at work in another thread walks it by number, and would leave one out.
     """
     COLLECTING.discard(get_ident())  # whoever begins a run is no finaliser
-    if _begins not in gc.callbacks:
+    if not gc.callbacks or gc.callbacks[0] is not _begins:
         gc.callbacks.insert(0, _begins)
     if type(gc.callbacks[-1]) is not _End:
         gc.callbacks.append(_End())
 
 
 def _begins(phase: Literal["start", "stop"], _: dict[str, int]) -> None:
-    """Called first by the collector, in the thread that it came up in."""
+    """Called first by the collector, in the thread that it came up in. A second time it changes nothing."""
     if phase == "start":
         COLLECTING.add(get_ident())
         running = events._get_running_loop()
