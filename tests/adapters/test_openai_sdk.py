@@ -449,3 +449,15 @@ def test_streams_of_an_async_client_share_a_connection() -> None:
     assert done.report.verdict == "identical"
     live, replayed = connections
     assert (len(live), replayed) == (1, [])
+
+
+def test_a_client_over_aiohttp_is_closed_where_its_connections_live() -> None:
+    async def asks(url: str) -> Any:
+        async with aclient(url, http_client=openai.DefaultAioHttpClient()) as c:
+            answer = facts(await c.chat.completions.create(model="m", messages=MESSAGES))
+            streamed = await c.chat.completions.create(model="m", messages=MESSAGES, stream=True)
+            return [answer, *[facts(chunk) async for chunk in streamed]]
+
+    done = tape(asks, [TEXT, TEXT])
+    assert done.report.verdict == "identical"
+    assert (done.seen, done.statuses()) == (2, ["ok", "ok"])

@@ -124,6 +124,46 @@ def _patch_close(module: Any) -> None:
     cls.handle_async_request = handle_async_request
     cls.aclose = aclose
     cls.__aexit__ = aexit
+    for name in ("aclose", "__aexit__"):
+        _patch_client_close(module.AsyncClient, name)
+
+
+def _patch_client_close(cls: Any, name: str) -> None:
+    """Transports over aiohttp (``DefaultAioHttpClient`` of openai) have a ``close`` of their own, which the client
+    calls: it waits for connections of the loop outside."""
+    original = getattr(cls, name)
+
+    @functools.wraps(original)
+    async def leave(self: Any, *exc: Any) -> None:
+        if current() is None:
+            await original(self, *exc)
+            return
+        transport, mounts = self._transport, self._mounts
+        self._transport = _away(transport)
+        self._mounts = {pattern: _away(mounted) for pattern, mounted in mounts.items()}
+        try:
+            await original(self, *exc)
+        finally:
+            self._transport, self._mounts = transport, mounts
+
+    setattr(cls, name, leave)
+
+
+def _away(transport: Any) -> Any:
+    return transport if getattr(transport, "agentloom_home", None) is None else _Away(transport)
+
+
+class _Away:
+    """Stands for a transport whose connections live in the loop outside of the run, while its client is closed."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+
+    async def aclose(self) -> None:
+        close_outside(self._transport)
+
+    async def __aexit__(self, *exc: object) -> None:
+        close_outside(self._transport)
 
 
 class _Closing(asyncio.Task[None]):

@@ -257,6 +257,7 @@ class _Awaited:
 
     async def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
         with doing(Work("http")), self._seam.cleaned():
+            self._at_home()
             response = await self._inner.handle_async_request(request)
             try:
                 response.request = request
@@ -274,6 +275,7 @@ class _Awaited:
     async def _events(self, request: Any, found: Classified) -> AsyncIterator[object]:
         lost = self._seam.module.RequestError
         with doing(Work("http")), self._seam.cleaned():
+            self._at_home()
             response = await self._inner.handle_async_request(request)
             try:
                 response.request = request
@@ -295,6 +297,12 @@ class _Awaited:
                         yield piece_of(None, data, found, whole=False)
             finally:
                 await response.aclose()
+
+    def _at_home(self) -> None:
+        """Note in a transport over aiohttp which loop its connections live in: they are closed there
+        (``httpx_seam``). Other transports are closed where their client is."""
+        if any(cls.__name__ == "AiohttpTransport" for cls in type(self._inner).__mro__):
+            self._inner.agentloom_home = asyncio.get_running_loop()
 
     async def _drained(self, response: Any) -> None:
         """Read what is left of a body after its last event, for a while: HTTP/1.1 uses the connection again only then.
