@@ -1,4 +1,4 @@
-"""Processes, servers, descriptors and signals of a script's event loop: they pass while it is recorded, are named, and a
+"""Processes, servers, descriptors and signals of a script's loop: they pass while it is recorded, are named, and a
 replay stops at the line."""
 
 from __future__ import annotations
