@@ -21,13 +21,21 @@ def scripts(tmp_path: Path) -> Scripts:
     return Scripts(tmp_path)
 
 
+LISTENS = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""Becomes another command, which hears SIGHUP also where the tests were started with ``nohup``."""
+
+
 @contextlib.contextmanager
 def running(scripts: Scripts, text: str, *before: str) -> Generator[tuple[subprocess.Popen[str], int]]:
     """A script that is being recorded and has said ``ready PID``: the command, and the process of the script."""
     path = scripts.write(text)
-    command = [sys.executable, "-m", "agentloom", "--store", str(scripts.store), "run", path.name]
+    command = [*before, sys.executable, "-m", "agentloom", "--store", str(scripts.store), "run", path.name]
     process = subprocess.Popen(
-        [*before, *command],
+        [sys.executable, "-c", LISTENS, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

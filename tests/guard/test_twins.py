@@ -9,6 +9,7 @@ import sys
 
 KEPT = {
     "asyncio.base_futures": "tells threads apart",
+    "distutils.archive_util": "names the owners of what an archive holds; gone in Python 3.12",
     "pty": "copies between descriptors of a process, which is refused",
     "queue": "waits for threads in real time, where the run has none",
     "reprlib": "tells threads apart",
