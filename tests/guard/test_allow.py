@@ -17,9 +17,14 @@ from agentloom import allow
 from agentloom.errors import NotSupported, UnrecordedEffect
 from tests.guard.agents import Program
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::EncodingWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning",
+        "ignore::EncodingWarning",
+        "ignore::pytest.PytestUnraisableExceptionWarning",
+    ),
+    pytest.mark.usefixtures("nothing_left"),
+]
 
 CONTENT = "caf\u00e9\r\nsecond\nthird".encode()
 

@@ -12,9 +12,10 @@ import agentloom
 from agentloom.errors import UnrecordedEffect
 from tests.guard.agents import Program
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.usefixtures("nothing_left"),
+]
 
 # What is attempted; the words of the refusal; what allow() calls it; whether only a strict guard minds.
 EFFECTS = {
