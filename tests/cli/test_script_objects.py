@@ -59,6 +59,51 @@ def same(scripts: Scripts, text: str) -> Done:
 
 
 CASES_TEXT = """
+an argument that comes to hold itself
+def add(cart):
+    cart.append(cart)
+    return len(cart)
+# then
+cart = [1]
+print(add(cart), cart[1] is cart, cart)
+# --
+mappings and lists of derived kinds
+import collections
+COUNTS, LAST = collections.defaultdict(int), collections.deque(maxlen=2)
+ORDER, TALLY = collections.OrderedDict(a=1, b=2), collections.Counter()
+def add(name):
+    COUNTS[name] += 1
+    LAST.append(name)
+    ORDER.move_to_end('a')
+    TALLY[name] += 2
+    return len(LAST)
+# then
+print(add('x'), add('y'), add('z'), add('z'))
+print(COUNTS, LAST, LAST.maxlen, ORDER, TALLY, COUNTS['new'])
+# --
+an object of the program
+class Account:
+    rate = 1
+    def __init__(self):
+        self.balance, self.log = 10, []
+ACCOUNT = Account()
+def add(cents):
+    ACCOUNT.balance += cents
+    ACCOUNT.log.append(cents)
+    Account.rate = cents
+    return ACCOUNT.balance
+# then
+log = ACCOUNT.log
+print(add(5), add(6), ACCOUNT.balance, ACCOUNT.log is log, log, Account.rate)
+# --
+a tuple that is the argument
+def add(pair):
+    pair[0].append(1)
+    return pair
+# then
+pair = ([],)
+print(add(pair) is pair, pair)
+# --
 append
 def add(cart, item):
     cart.append(item)

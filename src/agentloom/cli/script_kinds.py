@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
+import sys
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -11,6 +14,7 @@ from agentloom.format.canonical import canonical
 from agentloom.format.declared import how_of
 from agentloom.format.guards import class_of
 from agentloom.format.values import encode
+from agentloom.runtime.places import is_library
 from agentloom.runtime.registry import TYPES
 
 __all__ = [
@@ -24,6 +28,7 @@ __all__ = [
     "in_order",
     "kept_of",
     "parts_of",
+    "watched",
 ]
 
 PLAIN = frozenset((str, int, float, bool, bytes, type(None), complex))
@@ -44,6 +49,25 @@ def changeable(value: Any) -> bool:
     return kind in _BUILT_IN or (kind not in PLAIN and how_of(kind) in ("dataclass", "model"))
 
 
+def watched(value: Any) -> bool:
+    """Whether ``value`` is an object that may be changed in place and has no exact form of its own: a mapping or list
+    of a derived kind, an object or class of the program. Where it is known what it held, what is new can be kept."""
+    kind = class_of(value)
+    if kind in PLAIN or kind in _BUILT_IN or isinstance(value, (tuple, BaseException, enum.Enum)):
+        return False
+    if isinstance(value, (dict, list, deque)):
+        return True
+    if isinstance(value, type):
+        return _is_own(value)
+    return type(getattr(value, "__dict__", None)) is dict and how_of(kind) is None and _is_own(kind)
+
+
+def _is_own(cls: type[Any]) -> bool:
+    """Whether a class is of the program, and of no library."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return isinstance(file, str) and not is_library(file)
+
+
 def parts_of(value: Any) -> Iterator[tuple[Any, Any]]:
     """What a value holds, each with the step that leads to it. Members of sets are not looked into."""
     kind = class_of(value)
@@ -62,6 +86,31 @@ def parts_of(value: Any) -> Iterator[tuple[Any, Any]]:
         for name in _OF_MODELS[1:3]:
             more: dict[str, Any] = getattr(value, name) or {}
             yield from list(more.items())
+    elif watched(value):
+        yield from _watched_parts(value)
+
+
+def _base(value: Any) -> type[dict[Any, Any]]:
+    """The class whose methods look into a mapping of a derived kind, past what that has of its own."""
+    return OrderedDict[Any, Any] if issubclass(class_of(value), OrderedDict) else dict[Any, Any]
+
+
+def _held(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", vars(value))
+
+
+def _watched_parts(value: Any) -> Iterator[tuple[Any, Any]]:
+    kind: Any = class_of(value)
+    if issubclass(kind, dict):
+        yield from list(_base(value).items(value))
+    elif issubclass(kind, (list, deque)):
+        yield from enumerate(list(value))
+    elif issubclass(kind, type):
+        for name, part in list(_held(value).items()):
+            if not name.startswith("__") and not hasattr(class_of(part), "__get__"):
+                yield name, part
+    else:
+        yield from list(_held(value).items())
 
 
 def _fields(value: Any) -> list[str]:
@@ -77,7 +126,11 @@ def contents(value: Any) -> Any:
         return list(value)
     if kind is dict:
         return dict(value)
+    if isinstance(value, (list, deque)):
+        return list(cast("list[Any]", value))
     held = dict(parts_of(value))
+    if watched(value):
+        return held
     return (held, sorted(value.__pydantic_fields_set__)) if how_of(kind) == "model" else (held, [])
 
 
@@ -98,7 +151,7 @@ def kept_of(value: Any, before: Any) -> Kept:
         same += 1
     if same == len(now) == len(before):
         return None
-    return same if type(value) is list else 0
+    return same if isinstance(value, (list, deque)) else 0
 
 
 def _members(now: dict[Any, Any], before: dict[Any, Any]) -> list[Any] | None:
@@ -119,6 +172,8 @@ def filled(value: Any, parts: dict[Any, Any]) -> Any:
         return list(parts.values())
     if kind is set or kind is bytearray:
         return cast(Any, kind)(value)
+    if watched(value):  # what is new in it, for an object that is there
+        return list(parts.values()) if isinstance(value, (list, deque)) else parts
     made = object.__new__(kind)
     if how_of(kind) == "dataclass":
         for name, part in parts.items():
@@ -138,6 +193,9 @@ def become(value: Any, new: Any, kept: Any = 0, *, merging: bool = False) -> Non
     one stays too, for other code of the program has put it there. ``LookupError`` where the kinds are different."""
     chosen = either if merging else _new
     kind = class_of(value)
+    if watched(value):
+        _become_watched(value, new, kept)
+        return
     if kind is not type(new):
         raise LookupError(f"{kind.__qualname__}, not {type(new).__qualname__}")
     if kind is dict:
@@ -166,13 +224,38 @@ def become(value: Any, new: Any, kept: Any = 0, *, merging: bool = False) -> Non
             object.__setattr__(value, name, getattr(new, name))
 
 
+def _become_watched(value: Any, new: Any, kept: Any) -> None:
+    kind: Any = class_of(value)
+    if issubclass(kind, (list, deque)):
+        if class_of(new) is not list:
+            raise LookupError(class_of(new).__qualname__)
+        items = [*list(value)[: int(kept)], *new]
+        value.clear()
+        value.extend(items)
+        return
+    if class_of(new) is not dict:
+        raise LookupError(class_of(new).__qualname__)
+    if issubclass(kind, dict):
+        base = _base(value)
+        if kept is not True:
+            base.clear(value)
+        base.update(value, new)
+    elif issubclass(kind, type):
+        for name, part in new.items():
+            setattr(value, name, part)
+    else:
+        if kept is not True:
+            _held(value).clear()
+        _held(value).update(new)
+
+
 def _new(_old: Any, new: Any) -> Any:
     return new
 
 
 def either(old: Any, new: Any) -> Any:
     """``old`` where it is such an object as ``new``, else ``new``."""
-    if old is new or type(old) is not type(new) or not changeable(new):
+    if old is new or type(old) is not type(new) or type(new) in PLAIN:
         return new
     try:
         return old if canonical(encode(old, TYPES)) == canonical(encode(new, TYPES)) else new

@@ -25,6 +25,7 @@ from agentloom.cli.script_kinds import (
     in_order,
     kept_of,
     parts_of,
+    watched,
 )
 from agentloom.runtime.registry import TYPES
 
@@ -79,6 +80,7 @@ class Before:
     def __init__(self, roots: Roots) -> None:
         self.ways: dict[int, Way] = {}
         self._objects: list[tuple[Any, Any]] = []  # keeps them alive, and so their identities
+        self._tuples: list[Any] = []  # as well: what holds objects, and may be the result itself
         self._names = {root: dict(names) for root, names in roots.items() if root != ARGUMENTS}
         self._left = _MOST
         for root, names in roots.items():
@@ -90,11 +92,14 @@ class Before:
         todo: list[tuple[Way, Any]] = [(way, value)]
         while todo:
             way, value = todo.pop()
-            if changeable(value):
+            if changeable(value) or watched(value):
                 if id(value) in self.ways:
                     continue
                 self.ways[id(value)] = way
                 self._objects.append((value, contents(value)))
+            elif issubclass(type(value), tuple) and value:
+                self.ways.setdefault(id(value), way)
+                self._tuples.append(value)
             inner = list(parts_of(value))
             self._left -= len(inner)
             if self._left < 0:
@@ -124,12 +129,16 @@ class Seen:
         self.changed: list[tuple[Way, Any, Kept]] = []
         self.bound: list[tuple[str, str, Any]] = []
         self._ways = ways
+        self._begin()
+
+    def _begin(self) -> None:
         self._met: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
         self._later: list[tuple[int, Any]] = []
 
     def written(self, printed: list[list[Any]]) -> Changes | None:
         """None: nothing was changed, and no object of the result is known or met twice."""
+        self._begin()
         self._count([self.value, *(now for _, _, now in self.bound)])
         self._count([part for _, one, kept in self.changed for _, part in _new(one, kept)])
         same = [[steps, shared.at] for steps, shared in self._shared((), self.value)]
@@ -170,9 +179,12 @@ class Seen:
     def _copy(self, value: Any, depth: int) -> Any:
         if type(value) in PLAIN or depth > _DEEP:
             return value
+        shown = self._standing(value)
+        if shown is not None:
+            return shown
         if not changeable(value):
             return again(value, [self._copy(part, depth + 1) for _, part in parts_of(value)])
-        return self._standing(value) or self._inner(value, depth)
+        return self._inner(value, depth)
 
     def _standing(self, value: Any) -> Shared | None:
         """What stands for an object that is known, or met more than once."""

@@ -135,6 +135,9 @@ class Performed:
         """What the trace is to hold beside the result, if anything. What cannot be kept of the variables is told and
         left out; what cannot be kept of the arguments is told, and a replay stops there."""
         seen = before.after(value, self.reach.roots(call.arguments))
+        changes = seen.written(printed)
+        if changes is None or _refused([changes.changed, changes.bound]) is None:
+            return changes
         for bound in [one for one in seen.bound if _refused(one[2]) is not None]:
             seen.bound.remove(bound)
             call.remarks.append(f"sets {bound[1]} to {_refused(bound[2])}")
@@ -146,10 +149,9 @@ class Performed:
                 lost = lost or words
             else:
                 call.remarks.append(words)
-        changes = seen.written(printed)
         if lost:
             return Changes(value, printed, [], [], [], f"calls tool {self._name}, which {lost}")
-        return changes
+        return seen.written(printed)
 
 
 def _of_work(work: Work, call: ToolCall) -> list[list[Any]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
+from agentloom.cli.script_kinds import watched
 from agentloom.cli.script_objects import ARGUMENTS
 from agentloom.runtime.places import Places, is_library
 
@@ -90,7 +91,7 @@ class Reach:
                 inner = getattr(member, "__func__", member)
                 if isinstance(inner, FunctionType) and self._places.name(inner.__code__) is not None:
                     self._todo.append(inner)
-            return True
+            return not watched(value)
         return False
 
 
@@ -103,7 +104,9 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _is_data(value: Any) -> bool:
-    return not isinstance(value, (FunctionType, ModuleType, type)) and not _is_builtin(value)
+    if isinstance(value, type):
+        return watched(value)
+    return not isinstance(value, (FunctionType, ModuleType)) and not _is_builtin(value)
 
 
 def _is_builtin(value: Any) -> bool:
