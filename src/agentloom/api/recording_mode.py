@@ -28,6 +28,7 @@ __all__ = [
     "StoreLike",
     "left_alone_here",
     "mode",
+    "newest_run",
     "opened",
     "ready",
     "replaying",
@@ -147,15 +148,20 @@ def trace_to_replay(name: str, tags: Mapping[str, str], store: Store | None) -> 
     if given is not None:
         return given.next(name)
     chosen = store if store is not None else open_store()
+    return Trace.of_run(newest_run(name, tags, chosen), chosen, None)
+
+
+def newest_run(name: str, tags: Mapping[str, str], store: Store) -> str:
+    """The id of the newest run of that name with these tags. ``TargetError`` where there is none."""
     wanted = tuple(f"{key}={value}" for key, value in tags.items())
-    rows = chosen.runs(Query(agent=name, tag=wanted or None, limit=1))
+    rows = store.runs(Query(agent=name, tag=wanted or None, limit=1))
     if not rows:
         of = f" with {', '.join(wanted)}" if wanted else ""
         raise TargetError(
-            f"{_VARIABLE}=replay, and there is no run of {name}{of} in {chosen!r}",
+            f"{_VARIABLE}=replay, and there is no run of {name}{of} in {store!r}",
             hint=f"record one first, or name a trace: {_TRACES}=run.loom",
         )
-    return Trace.of_run(rows[0].run, chosen, None)
+    return rows[0].run
 
 
 def _from_variable(named: str, store: Store | None) -> _Given:

@@ -61,8 +61,8 @@ def replay_instead(settings: Settings, target: Target, args: Sequence[str], tags
 
 
 def _found(settings: Settings, name: str, tags: Mapping[str, str]) -> Found:
+    from agentloom.api.recording_mode import newest_run
     from agentloom.cli.replay import beginning
-    from agentloom.store import Query
 
     given = [part.strip() for part in os.environ.get(_TRACES, "").split(",") if part.strip()]
     if given:
@@ -75,15 +75,8 @@ def _found(settings: Settings, name: str, tags: Mapping[str, str]) -> Found:
             )
         return all_found[named.index(name)]
     store = settings.open_store()
-    wanted = tuple(f"{key}={value}" for key, value in tags.items())
-    rows = store.runs(Query(agent=name, tag=wanted or None, limit=1))
-    if not rows:
-        of = f" with {', '.join(wanted)}" if wanted else ""
-        raise TargetError(
-            f"{_VARIABLE}=replay, and there is no run of {name}{of} in {store!r}",
-            hint=f"record one first, or name a trace: {_TRACES}=run.loom",
-        )
-    return Found(store.read(rows[0].run), rows[0].run, None)
+    run = newest_run(name, tags, store)
+    return Found(store.read(run), run, None)
 
 
 def _same_arguments(found: Found, recorded: Any, args: Sequence[str]) -> None:
