@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from agentloom.api.recording_target import Target
+from agentloom.api.recording_target import Target, where_it_stands
 from agentloom.api.trace import Trace, holds_call
 from agentloom.errors import ControlFlow, DivergenceError, TargetError
 from agentloom.format.values import encode
@@ -40,7 +40,7 @@ class ReplayedBlock:
     def __init__(self, trace: Trace, target: Target, on_cut_off: Callable[[], None] | None) -> None:
         recording = Recording.from_journal(trace.journal)
         recording.replayable()
-        agent = target.agent(_not_called)
+        agent = target.agent(where_it_stands)
         self._trace = trace
         self._facts = current_facts(agent, recording)
         self._source = ReplaySource(recording)
@@ -87,7 +87,3 @@ def _facts_in(notes: Sequence[object]) -> dict[str, object]:
         if isinstance(note, dict):
             facts |= cast("dict[str, object]", note)
     return facts
-
-
-def _not_called(*_: object, **__: object) -> None:
-    raise RuntimeError("a block is run where it stands")

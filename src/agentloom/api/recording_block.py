@@ -15,7 +15,7 @@ from agentloom.api.recording_generator import between_items
 from agentloom.api.recording_handle import Handle
 from agentloom.api.recording_keep import Keep, held, settled
 from agentloom.api.recording_mode import left_alone_here, mode, replaying, trace_to_replay
-from agentloom.api.recording_target import Target, plain, target_of_block
+from agentloom.api.recording_target import Target, plain, target_of_block, where_it_stands
 from agentloom.api.trace import RunNote, Trace
 from agentloom.errors import Diverged, DivergenceError, NotSupported
 from agentloom.runtime.agents import finish_raised, finish_returned
@@ -161,7 +161,7 @@ class RecordedBlock(Handle):
     # -- recording ---------------------------------------------------------------------------------------------------
 
     def _begin_recording(self) -> None:
-        agent = self._target.agent(_not_called, self._options.guard)
+        agent = self._target.agent(where_it_stands, self._options.guard)
         target = self._target
         store = self._where = held(self._store, self._keep)
         self._stack.enter_context(held_back())
@@ -252,10 +252,6 @@ def replay_block(trace: Trace, call: Callable[[], object]) -> Report:
 async def _in_block(block: RecordedBlock, call: Callable[[], Awaitable[object]]) -> None:
     async with block:
         block.output = await call()
-
-
-def _not_called(*_: object, **__: object) -> None:
-    raise RuntimeError("a block is run where it stands")
 
 
 def _loop() -> asyncio.AbstractEventLoop | None:

@@ -36,6 +36,7 @@ __all__ = [
     "target_of_coroutine",
     "target_of_function",
     "target_of_object",
+    "where_it_stands",
 ]
 
 KINDS = frozenset(("function", "call", "block"))
@@ -110,6 +111,11 @@ def plain(value: object) -> object:
     if why is not None and scope is not None:
         scope.session.engine.mark("note", {NOT_KEPT: why})
     return kept
+
+
+def where_it_stands(*_: object, **__: object) -> None:
+    """In the place of the function of a block, which nobody calls."""
+    raise RuntimeError("a block is run where it stands")
 
 
 def as_recorded(agent: AgentFunction, entry: Mapping[str, Any]) -> AgentFunction:
