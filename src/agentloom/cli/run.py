@@ -15,6 +15,7 @@ from agentloom.cli.script_parent import Child, child_environment, start
 from agentloom.cli.targets import parse_target
 from agentloom.errors import RunNotFound
 from agentloom.runtime.effects import READS
+from agentloom.runtime.tool_use import EFFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "record_job"]
 
-_EFFECTS = ("read", "pure", "write", "agent")
 _SHOWN = 6
 """How many unrecorded effects the summary names; the trace holds all."""
 
@@ -43,7 +43,7 @@ def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
 def _tools(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     pairs = _pairs("--tool", given)
     for name, effect in pairs.items():
-        if effect not in _EFFECTS:
+        if effect not in EFFECTS:
             raise click.BadParameter(
                 f"{name}={effect}: an effect is read, pure, write or agent", param_hint="--tool"
             )
