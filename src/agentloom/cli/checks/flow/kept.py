@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from agentloom.cli.checks.flow.frame import Shared, text
-from agentloom.cli.checks.flow.names import path_of, written
+from agentloom.cli.checks.flow.names import defaults_of, path_of, written
 from agentloom.cli.checks.flow.program import Class, Program
+from agentloom.cli.checks.flow.roles import FunctionNode
 from agentloom.cli.checks.flow.state import CHANGES, State
 
 __all__ = ["GENERATORS", "Kept", "lives_on"]
@@ -116,8 +117,8 @@ def lives_on(program: Program, cls: Class) -> bool:
             node = waiting.pop()
             if isinstance(node, ast.Call) and written(node.func) == cls.node.name:
                 return True
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                waiting += [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+            if isinstance(node, FunctionNode):
+                waiting += [default for _, default in defaults_of(node.args)]
             elif not (isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)):
                 waiting += ast.iter_child_nodes(node)
     return False
