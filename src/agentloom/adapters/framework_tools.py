@@ -15,8 +15,8 @@ from weakref import WeakSet
 
 from agentloom.adapters.framework_scopes import inside, tool_runs
 from agentloom.adapters.framework_state import Before, put_back
+from agentloom.adapters.framework_values import can_be_kept
 from agentloom.errors import ValueRefused
-from agentloom.format.values import encode
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.effects import Effect
@@ -261,9 +261,9 @@ class _Made:
         """What becomes of a call that cannot be recorded: True: it runs as plain code, for its arguments have no exact
         form; False: it ran, and the framework gets ``value`` as it is. The trace says so, and a replay stops there.
         Raises ``refused`` where the tool itself raised it."""
-        plain = not _can_be_kept(self.tool.args)
         if self._raised:
             raise refused
+        plain = not can_be_kept(dict(self.tool.args))
         what = f"tool {self.tool.name}: {refused.path} is {refused.type_name}: {refused.reason}"
         engine, effects = scope.session.engine, scope.session.effects
         where = engine.places.caller()
@@ -293,11 +293,3 @@ def _attach(error: Exception, done: Performed) -> None:
         setattr(error, _ATTRIBUTE, done)
     except AttributeError:  # an exception without attributes of its own
         _log.warning("what a tool printed or changed before %s is not recorded", type(error).__name__)
-
-
-def _can_be_kept(args: Mapping[str, Any]) -> bool:
-    try:
-        encode(dict(args), TYPES)
-    except ValueRefused:
-        return False
-    return True

@@ -17,10 +17,8 @@ from typing import Any, cast
 
 from agentloom.adapters.framework_classes import wrap_overrides
 from agentloom.adapters.framework_scopes import within
+from agentloom.adapters.framework_values import can_be_kept, held_by
 from agentloom.adapters.releases import needed
-from agentloom.errors import ValueRefused
-from agentloom.format.guards import is_list
-from agentloom.format.values import encode
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.contexts import put
@@ -140,19 +138,11 @@ def _spec(retriever: Any, query: Any, kwargs: dict[str, Any]) -> CallSpec:
     settings: Any = getattr(retriever, "search_kwargs", None)
     told = cast("dict[str, Any]", settings) if isinstance(settings, dict) else {}
     more = {name: value for name, value in kwargs.items() if name not in ("run_manager", "callbacks")}
-    found = {name: value for name, value in (told | more).items() if _can_be_kept(value)}
+    # A filter that is a function has no form in a trace; it is code, and a change of it is seen as such.
+    found = {name: value for name, value in (told | more).items() if can_be_kept(value)}
     if found:
         request["search"] = {"type": getattr(retriever, "search_type", None), **found}
     return CallSpec("retrieve", retriever.get_name(), request, effect="read")
-
-
-def _can_be_kept(value: Any) -> bool:
-    """A filter that is a function has no form in a trace; it is code, and a change of it is seen as such."""
-    try:
-        encode(value, TYPES)
-    except ValueRefused:
-        return False
-    return True
 
 
 @contextmanager
@@ -182,8 +172,4 @@ def _asks_others(retriever: Any) -> bool:
     """Whether it is made of other retrievers, models or chains."""
     from langchain_core.runnables import Runnable
 
-    held: list[Any] = list(retriever.__dict__.values())
-    for one in list(held):
-        if is_list(one):
-            held.extend(one)
-    return any(isinstance(one, Runnable) for one in held)
+    return any(isinstance(one, Runnable) for one in held_by(retriever))

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.errors import ValueRefused
+from agentloom.adapters.framework_values import can_be_kept, declare_named
 from agentloom.format.guards import is_list
-from agentloom.format.values import encode
 from agentloom.runtime.registry import TYPES
 
 __all__ = [
@@ -59,14 +58,12 @@ for _one in (SentTo, Serialized, Stored):
 def pack_state(serde: Any, value: Any) -> Any:
     """``value`` where it has an exact form; else as ``serde`` writes it. Of a mapping each field by itself: what can be
     read stays so."""
-    try:
-        encode(value, TYPES)
-    except ValueRefused:
-        fields = plain_fields(value)
-        if fields is not None:
-            return {key: pack_state(serde, item) for key, item in fields.items()}
-        return Serialized(*serde.dumps_typed(value))
-    return value
+    if can_be_kept(value):
+        return value
+    fields = plain_fields(value)
+    if fields is not None:
+        return {key: pack_state(serde, item) for key, item in fields.items()}
+    return Serialized(*serde.dumps_typed(value))
 
 
 def unpack_state(serde: Any, value: Any) -> Any:
@@ -106,18 +103,12 @@ _MESSAGES = (
 
 def declare_messages(module: Any) -> None:
     """Declare the message types of ``langchain_core.messages``, so that they come back as what they are."""
-    for name in _MESSAGES:
-        cls = getattr(module, name, None)
-        if isinstance(cls, type):
-            TYPES.declare(cls)
+    declare_named(module, _MESSAGES)
 
 
 def declare_types(module: Any) -> None:
     """Declare the types of ``langgraph.types`` that tools return and raise."""
-    for name in ("Command", "Interrupt"):
-        cls = getattr(module, name, None)
-        if isinstance(cls, type):
-            TYPES.declare(cls)
+    declare_named(module, ("Command", "Interrupt"))
 
 
 def _types() -> Any:

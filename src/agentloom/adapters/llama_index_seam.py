@@ -18,9 +18,9 @@ from typing import Any, cast
 from agentloom.adapters.framework_classes import wrap_overrides
 from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_tools import Tool, call_tool, call_tool_async, declare_once
+from agentloom.adapters.framework_values import held_by
 from agentloom.adapters.releases import needed
 from agentloom.errors import NotSupported
-from agentloom.format.guards import is_list
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.passed import passes
@@ -185,11 +185,7 @@ def _spec(retriever: Any, bundle: Any) -> CallSpec:
 
 def _asks_others(retriever: Any) -> bool:
     """Whether it is made of other retrievers, query engines or models."""
-    held: list[Any] = list(retriever.__dict__.values())
-    for one in list(held):
-        if is_list(one):
-            held.extend(one)
-    kinds: list[Any] = [type(one) for one in held]
+    kinds: list[Any] = [type(one) for one in held_by(retriever)]
     return any(callable(getattr(kind, name, None)) for kind in kinds for name in ("retrieve", "achat"))
 
 

@@ -17,9 +17,9 @@ from typing import Any, cast
 from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_sync import awaited_in_sync, ordered_run
 from agentloom.adapters.framework_tools import Tool, call_tool_async, declare_once
+from agentloom.adapters.framework_values import declare_named
 from agentloom.adapters.releases import needed
 from agentloom.errors import NotSupported
-from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
 from agentloom.runtime.tool_use import AGENT, declared_effect
 
@@ -37,7 +37,7 @@ def install_tools(module: ModuleType) -> None:
     needed(module, "FunctionTool", "__post_init__")
     needed(module, _INVOKER, "__call__")
     invoker = getattr(tools, _INVOKER)
-    _declare(tools)
+    declare_named(tools, ("ToolOutputText", "ToolOutputImage", "ToolOutputFileContent"))
     # Instances hold these by name; a property of the class comes first, for those that are there already too.
     invoker._invoke_tool_impl = property(
         lambda self: _in_run(self, self._function_tool, self.__dict__["_invoke_tool_impl"]),
@@ -111,13 +111,6 @@ def _parsed(arguments: str) -> dict[str, Any]:
     except ValueError:
         return {"arguments": arguments}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {"arguments": value}
-
-
-def _declare(tools: Any) -> None:
-    for name in ("ToolOutputText", "ToolOutputImage", "ToolOutputFileContent"):
-        cls = getattr(tools, name, None)
-        if isinstance(cls, type):
-            TYPES.declare(cls)
 
 
 _TURNS = ("run_single_turn", "run_single_turn_streamed")

@@ -16,13 +16,18 @@ from typing import Any, cast
 from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_sync import ordered
 from agentloom.adapters.framework_tools import Tool, call_tool_async, declare_once
+from agentloom.adapters.framework_values import declare_named
 from agentloom.adapters.releases import needed
 from agentloom.errors import NotSupported
-from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
 from agentloom.runtime.tool_use import declared_effect
 
 __all__ = ["install_agent", "install_tools", "install_utils"]
+
+_VALUES = (
+    "ToolReturn", "BinaryContent", "BinaryImage", "ImageUrl", "AudioUrl", "VideoUrl", "DocumentUrl",
+)  # fmt: skip
+"""The types of pydantic-ai that tools return and raise."""
 
 
 def install_tools(module: ModuleType) -> None:
@@ -33,7 +38,9 @@ def install_tools(module: ModuleType) -> None:
     needed(module, "FunctionToolset", "call_tool")
     toolset: Any = cast(Any, module).FunctionToolset
     original = toolset.call_tool
-    _declare()
+    from pydantic_ai import messages
+
+    declare_named(messages, _VALUES)
 
     @functools.wraps(original)
     async def call_tool(self: Any, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
@@ -57,24 +64,6 @@ def _function(toolset: Any, tool: Any) -> Any:
     """The function of a tool: what it returns is declared by its annotations."""
     own = toolset.tools.get(getattr(tool, "original_name", None) or tool.tool_def.name)
     return None if own is None else own.function
-
-
-def _declare() -> None:
-    """The types of pydantic-ai that tools return and raise."""
-    from pydantic_ai import messages
-
-    for name in (
-        "ToolReturn",
-        "BinaryContent",
-        "BinaryImage",
-        "ImageUrl",
-        "AudioUrl",
-        "VideoUrl",
-        "DocumentUrl",
-    ):
-        cls = getattr(messages, name, None)
-        if isinstance(cls, type):
-            TYPES.declare(cls)
 
 
 def install_agent(module: ModuleType) -> None:
