@@ -56,6 +56,46 @@ def test_a_release_that_is_built_in_another_way_is_left_alone(
     assert str(RANGES["openai"]) in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "package", "otherwise"),
+    [
+        (
+            "google.genai._extra_utils",
+            "invoke_function_from_dict_args",
+            "google-genai",
+            "functions that it calls itself",
+        ),
+        ("langgraph.pregel._runner", "run_with_retry", "langgraph", "without the names of nodes"),
+        (
+            "workflows.runtime.types.step_function",
+            "as_step_worker_function",
+            "llama-index-workflows",
+            "names of steps",
+        ),
+        ("pydantic_ai._utils", "run_until_complete", "pydantic-ai-slim", "run_sync have no recorded order"),
+        ("mcp.client.stdio", "stdio_client", "mcp", "such connections are not recorded"),
+        ("mcp.client.client", "_connect_inproc", "mcp", "servers in memory run in the run itself"),
+    ],
+)
+def test_a_function_that_a_framework_has_not_is_told_with_its_package_and_what_follows(
+    module: str,
+    name: str,
+    package: str,
+    otherwise: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(releases, "_said", set())
+    sdks._patch(ModuleType(module))
+    assert f"this release of {package} has no {name}: " in caplog.text
+    assert otherwise in caplog.text
+    assert f"tested: {RANGES[package_module(module)]}" in caplog.text
+
+
+def package_module(module: str) -> str:
+    return next(name for name in RANGES if module.startswith(f"{name}."))
+
+
 def test_a_program_goes_on_with_a_library_that_moved(tmp_path: Path) -> None:
     (tmp_path / "httpx2").mkdir()
     (tmp_path / "httpx2" / "__init__.py").write_text("__version__ = '99.0'\nanswer = 42\n")

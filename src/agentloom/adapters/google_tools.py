@@ -8,13 +8,14 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.framework_tools import Tool, call_tool, call_tool_async, declare_once
-from agentloom.errors import NotSupported
+from agentloom.adapters.releases import function_of
 from agentloom.runtime.scope import current
 
 __all__ = ["install"]
 
 _BLOCKING = "invoke_function_from_dict_args"
 _AWAITED = "invoke_function_from_dict_args_async"
+_OTHERWISE = "functions that it calls itself are not recorded"
 
 
 def install(module: ModuleType) -> None:
@@ -22,14 +23,8 @@ def install(module: ModuleType) -> None:
     way."""
     if getattr(module, "__agentloom__", False):
         return
-    blocking, awaited = getattr(module, _BLOCKING, None), getattr(module, _AWAITED, None)
-    if not callable(blocking) or not callable(awaited):
-        raise NotSupported(
-            f"this release of google-genai has no {_BLOCKING}: functions that it calls itself are not recorded",
-            hint="install a release of google-genai that agentloom's tests name",
-        )
-    invoke: Any = blocking
-    invoke_async: Any = awaited
+    invoke = function_of(module, _BLOCKING, _OTHERWISE)
+    invoke_async = function_of(module, _AWAITED, _OTHERWISE)
 
     @functools.wraps(invoke)
     def called(args: dict[str, Any], function_to_invoke: Any) -> Any:

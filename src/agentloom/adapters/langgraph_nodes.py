@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.langgraph_values import declare_types
-from agentloom.errors import NotSupported
+from agentloom.adapters.releases import function_of
 
 __all__ = ["install", "install_types"]
 
@@ -22,13 +22,9 @@ def install(module: ModuleType) -> None:
     if getattr(module, "__agentloom__", False):
         return
     runner = cast(Any, module)
-    for name in ("run_with_retry", "arun_with_retry"):
-        if not callable(getattr(runner, name, None)):
-            raise NotSupported(
-                f"this release of langgraph has no {name}: calls are recorded without the names of nodes",
-                hint="install a release of langgraph that agentloom's tests name",
-            )
-    blocking, awaited = runner.run_with_retry, runner.arun_with_retry
+    otherwise = "calls are recorded without the names of nodes"
+    blocking = function_of(module, "run_with_retry", otherwise)
+    awaited = function_of(module, "arun_with_retry", otherwise)
 
     @functools.wraps(blocking)
     def run_with_retry(task: Any, *args: Any, **kwargs: Any) -> Any:

@@ -19,7 +19,7 @@ from agentloom.adapters.framework_classes import wrap_overrides
 from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_tools import Tool, call_tool, call_tool_async, declare_once
 from agentloom.adapters.framework_values import held_by
-from agentloom.adapters.releases import needed
+from agentloom.adapters.releases import function_of, needed
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import CallSpec
@@ -197,13 +197,7 @@ def install_steps(module: ModuleType) -> None:
     in another way."""
     if getattr(module, "__agentloom__", False):
         return
-    make: Any = getattr(module, "as_step_worker_function", None)
-    if not callable(make):
-        raise NotSupported(
-            "this release of llama-index-workflows has no as_step_worker_function: calls are recorded without the names"
-            " of steps",
-            hint="install a release of llama-index-workflows that agentloom's tests name",
-        )
+    make = function_of(module, "as_step_worker_function", "calls are recorded without the names of steps")
 
     @functools.wraps(make)
     def as_step_worker_function(func: Any, *args: Any, **kwargs: Any) -> Any:

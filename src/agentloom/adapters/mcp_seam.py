@@ -17,8 +17,7 @@ from typing import Any, cast
 from agentloom.adapters import mcp_v1
 from agentloom.adapters.mcp_link import Link, Sdk, Writer, connected, listening
 from agentloom.adapters.mcp_outer import Opener, Question
-from agentloom.adapters.releases import needed
-from agentloom.errors import NotSupported
+from agentloom.adapters.releases import function_of, needed
 from agentloom.runtime.passed import passes
 from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.scope import current
@@ -45,14 +44,9 @@ def install_transport(module: ModuleType) -> None:
         return
     names = _TRANSPORTS[module.__name__]
     for name in names:
-        original = getattr(module, name, None)
-        if original is None and name in _GONE and any(hasattr(module, other) for other in names):
+        if not hasattr(module, name) and name in _GONE and any(hasattr(module, other) for other in names):
             continue
-        if not callable(original):
-            raise NotSupported(
-                f"this release of mcp has no {module.__name__}.{name}: such connections are not recorded",
-                hint="install a release of mcp that agentloom's tests name",
-            )
+        original = function_of(module, name, "such connections are not recorded")
         made = _transport(original, name)
         for other in list(sys.modules.values()):
             if getattr(other, "__dict__", {}).get(name) is original:
@@ -153,12 +147,7 @@ def install_client(module: ModuleType) -> None:
     if getattr(module, "__agentloom__", False):
         return
     client = cast(Any, module)
-    original = getattr(module, "_connect_inproc", None)
-    if not callable(original):
-        raise NotSupported(
-            "this release of mcp has no mcp.client.client._connect_inproc: servers in memory run in the run itself",
-            hint="install a release of mcp that agentloom's tests name",
-        )
+    original = function_of(module, "_connect_inproc", "servers in memory run in the run itself")
 
     @functools.wraps(original)
     def connect_inproc(server: Any) -> Any:

@@ -18,8 +18,7 @@ from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_sync import awaited_in_sync, ordered_run
 from agentloom.adapters.framework_tools import Tool, call_tool_async, declare_once
 from agentloom.adapters.framework_values import declare_named
-from agentloom.adapters.releases import needed
-from agentloom.errors import NotSupported
+from agentloom.adapters.releases import function_of, needed
 from agentloom.runtime.scope import current
 from agentloom.runtime.tool_use import AGENT, declared_effect
 
@@ -113,6 +112,7 @@ def _parsed(arguments: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {"arguments": value}
 
 
+_LOOP = "agents.run_internal.run_loop"
 _TURNS = ("run_single_turn", "run_single_turn_streamed")
 
 
@@ -121,14 +121,9 @@ def install_runs(module: ModuleType) -> None:
     that is built in another way."""
     if getattr(module, "__agentloom__", False):
         return
-    home = sys.modules.get("agents.run_internal.run_loop")
+    home = sys.modules.get(_LOOP) or ModuleType(_LOOP)  # a release without it has none of its functions
     for name in _TURNS:
-        turn = getattr(home, name, None)
-        if not callable(turn):
-            raise NotSupported(
-                f"this release of openai-agents has no {name}: calls are recorded without the names of agents",
-                hint="install a release of openai-agents that agentloom's tests name",
-            )
+        turn = function_of(home, name, "calls are recorded without the names of agents")
         made = _turn(turn)
         for other in list(sys.modules.values()):
             if getattr(other, "__name__", "").partition(".")[0] == "agents" and vars(other).get(name) is turn:

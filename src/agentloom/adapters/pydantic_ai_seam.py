@@ -17,8 +17,7 @@ from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_sync import ordered
 from agentloom.adapters.framework_tools import Tool, call_tool_async, declare_once
 from agentloom.adapters.framework_values import declare_named
-from agentloom.adapters.releases import needed
-from agentloom.errors import NotSupported
+from agentloom.adapters.releases import function_of, needed
 from agentloom.runtime.scope import current
 from agentloom.runtime.tool_use import declared_effect
 
@@ -97,13 +96,7 @@ def install_utils(module: ModuleType) -> None:
     built in another way."""
     if getattr(module, "__agentloom__", False):
         return
-    original = getattr(module, "run_until_complete", None)
-    if not callable(original):
-        raise NotSupported(
-            "this release of pydantic-ai has no run_until_complete: parallel tools of run_sync have no recorded order",
-            hint="install a release of pydantic-ai-slim that agentloom's tests name",
-        )
-    run: Any = original
+    run = function_of(module, "run_until_complete", "parallel tools of run_sync have no recorded order")
 
     @functools.wraps(run)
     def run_until_complete(coro: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from agentloom.errors import NotSupported
 
-__all__ = ["RANGES", "Range", "check", "needed", "range_of", "say"]
+__all__ = ["RANGES", "Range", "check", "function_of", "needed", "range_of", "say"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,20 @@ def needed(module: ModuleType, place: str, name: str) -> None:
             f"requests of {library} {version} cannot be recorded: no {place.rpartition('.')[2]}.{name}",
             hint=f"install a release of {library} that agentloom's tests name",
         )
+
+
+def function_of(module: ModuleType, name: str, otherwise: str) -> Any:
+    """A function of a module that a seam stands on. Raises ``NotSupported`` for a release that does not have it:
+    ``otherwise`` is what becomes of the program's calls then."""
+    found = getattr(module, name, None)
+    if not callable(found):
+        known = range_of(module.__name__)
+        package = module.__name__ if known is None else known.package
+        raise NotSupported(
+            f"this release of {package} has no {name}: {otherwise}",
+            hint=f"install a release of {package} that agentloom's tests name",
+        )
+    return found
 
 
 def say(module: str, text: str) -> None:
