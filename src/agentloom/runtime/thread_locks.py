@@ -269,9 +269,7 @@ def uninstall() -> None:
 
 
 def after_fork() -> None:
-    """In a forked child: no strand holds anything, and no thread of the parent is in the middle of ``install``."""
-    global _mutex
-    _mutex = Mutex()
+    """In a forked child no strand holds anything."""
     _held.clear()
 
 
