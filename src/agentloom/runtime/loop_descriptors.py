@@ -21,7 +21,7 @@ class Descriptors(Outside):
     def __init__(self, driver: Any) -> None:
         super().__init__(driver)
         self._watched: dict[tuple[str, int], _Watched] = {}
-        self._signals: dict[int, str] = {}
+        self._signals: set[int] = set()
 
     # -- descriptors ---------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Descriptors(Outside):
     def add_signal_handler(self, sig: int, callback: Callable[..., object], *args: Any) -> None:
         """As on any loop. That a handler stands is nothing to record: only a signal that comes is told."""
         context, place = copy_context(), self.place()
-        self._signals[sig] = place
+        self._signals.add(sig)
         if self.replays:
             return
         outer = self.outer()
@@ -139,8 +139,9 @@ class Descriptors(Outside):
 
     def remove_signal_handler(self, sig: int) -> bool:
         """As on any loop."""
-        if self._signals.pop(sig, None) is None:
+        if sig not in self._signals:
             return False
+        self._signals.remove(sig)
         if not self.replays:
             outer = self.outer()
             run_outside(lambda: outer.remove_signal_handler(sig))

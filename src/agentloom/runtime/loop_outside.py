@@ -35,10 +35,9 @@ class Outside:
 
     def tell(self, what: str, kind: Kind = "network") -> None:
         """Have it noted, with the client's name; on replay that is where the run stops."""
-        session = self._driver.session
         frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
         client = client_of(frame)
-        self.tell_at(f"{what}{f' ({client})' if client else ''}", kind, session.engine.places.caller())
+        self.tell_at(f"{what}{f' ({client})' if client else ''}", kind, self.place())
 
     def tell_at(self, what: str, kind: Kind, place: str) -> None:
         """As ``tell``, for what code at ``place`` has asked for."""
