@@ -93,9 +93,9 @@ def left_out_here() -> LeftOut | None:
 def taking_part(what: str) -> Scope | None:
     """The scope of the running code; None where it is left alone. ``NoActiveRun`` naming ``what`` elsewhere."""
     scope = current()
-    if scope is None and left_out_here() is not None:
-        return None
-    return scope if scope is not None else require(what)
+    if scope is not None:
+        return scope
+    return None if left_out_here() is not None else require(what)
 
 
 def refuse_run(what: str) -> None:
