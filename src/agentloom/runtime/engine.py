@@ -207,11 +207,7 @@ class Engine:
         parts = split(rule, spec.request)
         if parts.secret_paths and self.redactor is not None:
             self.redactor.learn_request(rule, spec.request)
-        kept = parts.key  # values from the split: secrets inside them (headers, addresses) are gone
-        if parts.noted:
-            both = parts.key | parts.noted
-            kept = {name: both[name] for name in spec.request if name in both}
-        tree, grown = self._capture(kept, spec)
+        tree, grown = self._capture(parts.written(spec.request), spec)
         if rule.whole:
             noted = {name: tree[name] for name in parts.noted}
             key_tree = {name: tree[name] for name in parts.key} if noted else tree

@@ -28,9 +28,7 @@ def asked(spec: CallSpec) -> Call:
     rule = in_effect(spec.profile, spec.change)
     fields: Any = spec.request
     if not all_key(rule, spec.request):
-        parts = split(rule, spec.request)
-        both = parts.key | parts.noted
-        fields = {name: both[name] for name in spec.request if name in both}
+        fields = split(rule, spec.request).written(spec.request)
     try:
         tree, _ = Captures(TYPES).capture(fields, None)
     except ValueRefused as refused:

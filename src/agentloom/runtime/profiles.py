@@ -112,6 +112,13 @@ class Split:
     secret_paths: list[str]
     unknown: list[str]
 
+    def written(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of both roles, in the order of the request; values come from here, where no secret is left."""
+        if not self.noted:
+            return self.key
+        both = self.key | self.noted
+        return {name: both[name] for name in request if name in both}
+
 
 def is_secret_header(name: object) -> bool:
     """Whether a header of that name holds a credential; such a header is never written."""
