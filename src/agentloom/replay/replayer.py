@@ -124,9 +124,10 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
     session = Session(
         engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed, guard=guard
     )
-    session.adopts = guard.virtual and isinstance(policy, dict) and policy.get("threads") == "adopted"
-    session.yields = session.adopts and cast("dict[str, Tree]", policy).get("yields") == "sleep"
-    session.passes = isinstance(policy, dict) and policy.get("sockets") == "passed"
+    facts = policy if isinstance(policy, dict) else {}
+    session.adopts = guard.virtual and facts.get("threads") == "adopted"
+    session.yields = session.adopts and facts.get("yields") == "sleep"
+    session.passes = facts.get("sockets") == "passed"
     session.tools = tools_of_record(policy)
     if _runs_in_place(recording):
         session.stock = StockCalls(ReplayInPlace(source))
