@@ -13,14 +13,13 @@ from types import FrameType
 
 from agentloom.runtime.left_out import left_out_here
 from agentloom.runtime.locks import free_in_children
-from agentloom.runtime.places import SITES, is_library
+from agentloom.runtime.places import PACKAGE, SITES, is_library
 from agentloom.runtime.scope import current
 from agentloom.runtime.unrecorded import refuse_unrecorded
 from agentloom.runtime.work import under_way
 
 __all__ = ["client_of", "passes"]
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MOST = 100  # clients that are told apart
 _told: set[str] = set()
 _lock = free_in_children(threading.Lock())
@@ -57,7 +56,7 @@ def client_of(frame: FrameType | None) -> str:
         if not is_library(name):
             return ""
         for site in SITES:
-            if site in name and not name.startswith(_PACKAGE):
+            if site in name and not name.startswith(PACKAGE):
                 return name.partition(site)[2].split(os.sep)[0].removesuffix(".py")
         frame = frame.f_back
     return ""

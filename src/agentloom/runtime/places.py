@@ -10,9 +10,10 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["LIBRARIES", "SITES", "Places", "in_site", "is_library", "place_of"]
+__all__ = ["LIBRARIES", "PACKAGE", "SITES", "Places", "in_site", "is_library", "place_of"]
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""The folder of agentloom itself, with a separator at its end."""
 LIBRARIES = tuple(
     {
         os.path.join(sysconfig.get_paths()[name], "")
@@ -26,7 +27,7 @@ SITES = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-package
 
 # Where the agent's code begins: frames above these belong to whoever started the run.
 _EDGES = {
-    (os.path.join(_PACKAGE, "runtime", file), function)
+    (os.path.join(PACKAGE, "runtime", file), function)
     for file, function in (("loop.py", "pump"), ("driver_sync.py", "run_sync"))
 } | {(events.__file__, events.Handle._run.__code__.co_name)}  # a task of a stock loop
 
@@ -57,7 +58,7 @@ def in_site(path: str) -> bool:
 
 def is_library(filename: str) -> bool:
     """Whether a file is not the agent's own: agentloom, an installed package, the standard library, built-in code."""
-    return filename.startswith((_PACKAGE, *LIBRARIES, "<frozen", "<string>")) or in_site(filename)
+    return filename.startswith((PACKAGE, *LIBRARIES, "<frozen", "<string>")) or in_site(filename)
 
 
 class Places:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from agentloom.errors import ControlFlow
 from agentloom.runtime.baton import Baton
 from agentloom.runtime.collecting import is_inner
-from agentloom.runtime.places import in_site
+from agentloom.runtime.places import PACKAGE, in_site
 from agentloom.runtime.scope import Scope, current, enter_scope, here
 from agentloom.runtime.strands import Strand, holder
 from agentloom.runtime.strays import mark_threads
@@ -37,10 +37,7 @@ Whose = Literal["run", "library", "loop", "ours"]
 """Whose a thread is: the run's; a library's; one started under an event loop that is not the run's; this package's."""
 
 _STDLIB = os.path.dirname(os.__file__) + os.sep
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_PACKAGE = os.path.join(os.path.dirname(_HERE), "")
-"""Of this package nothing starts threads for itself in the agent's code: what it gives them to run is the agent's."""
-_OURS = os.path.join(_HERE, "live.py")
+_OURS = os.path.join(PACKAGE, "runtime", "live.py")
 """Where this package starts threads from inside of a run: they perform host calls."""
 
 _real_start, _real_join = threading.Thread.start, threading.Thread.join
@@ -82,9 +79,7 @@ def _codes(work: object, depth: int = 0) -> list[CodeType]:
     if isinstance(code, CodeType):
         inner = getattr(work, "__wrapped__", None)  # a tool, or what stands in for a function of Python's
         return (
-            _codes(inner, depth + 1)
-            if inner is not None and code.co_filename.startswith(_PACKAGE)
-            else [code]
+            _codes(inner, depth + 1) if inner is not None and code.co_filename.startswith(PACKAGE) else [code]
         )
     call = getattr(type(work), "__call__", None)  # noqa: B004
     code = getattr(call, "__code__", None)
@@ -112,8 +107,9 @@ def whose(session: Session, works: list[object], given: list[object], *, daemon:
         return "loop"
     places = session.engine.places
     handed = [code for part in given for code in _codes(part)]
+    # This package starts no thread for itself in the agent's code: what it gives one to run is the agent's.
     if any(
-        places.name(code) is not None or code.co_filename.startswith(_PACKAGE) for code in (*codes, *handed)
+        places.name(code) is not None or code.co_filename.startswith(PACKAGE) for code in (*codes, *handed)
     ):
         return "run"
     plain = bool(codes) and all(_is_stdlib(code.co_filename) for code in codes)
