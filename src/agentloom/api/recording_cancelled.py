@@ -21,11 +21,11 @@ __all__ = ["await_cancellation"]
 async def await_cancellation(trace: Trace, report: Report) -> None:
     """Wait until the caller is cancelled, where the run was when recorded; else return at once. The cancellation is
     taken as the one that was recorded, and not raised. ``DivergenceError`` where none comes."""
-    recording = Recording.from_journal(trace.journal)
-    cancel = next((step for step in recording.steps if step.kind == "cancel"), None)
+    journal = trace.journal
+    cancel = next((entry["seq"] for entry in journal.entries if entry["kind"] == "cancel"), None)
     if cancel is None:
         return
-    after = recording.seconds(0, cancel.seq)
+    after = Recording.from_journal(journal).seconds(0, cancel)
     limit = 2 * after + stock.MORE
     try:
         await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=limit)
