@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from agentloom.cli.main import main
+from tests.cli.scripts import Scripts
 
 
 @dataclass
@@ -42,6 +43,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("AGENTLOOM_STORE", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "_AGENTLOOM_COMPLETE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Scripts:
+    """Scripts of the test's own folder."""
+    return Scripts(tmp_path)
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agentloom.format.journal import Journal
 from agentloom.replay.recording import Recording
@@ -54,15 +55,29 @@ class Scripts(Folder):
         env: Mapping[str, str] | None = None,
     ) -> Done:
         """Run a command. Its standard input holds ``given``, or is the descriptor ``terminal``."""
-        command = [sys.executable, "-m", "agentloom", "--store", str(self.store), *args]
-        done = subprocess.run(
+        command = ["-m", "agentloom", "--store", str(self.store), *args]
+        return self._python(
             command,
+            cwd or self.folder,
+            env,
             **({"input": given} if terminal is None else {"stdin": terminal}),
+        )
+
+    def bare(
+        self, name: str = "agent.py", *args: str, given: str = "", env: Mapping[str, str] | None = None
+    ) -> Done:
+        """Run a script by itself, without agentloom."""
+        return self._python([name, *args], self.folder, env, input=given)
+
+    def _python(self, args: Sequence[str], cwd: Path, env: Mapping[str, str] | None, **given: Any) -> Done:
+        done = subprocess.run(
+            [sys.executable, *args],
+            **given,
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
-            cwd=cwd or self.folder,
+            cwd=cwd,
             env=clean() | dict(env or {}),
         )
         return Done(done.returncode, done.stdout, done.stderr)

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from tests.cli.scripts import Scripts
-
-
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
-
 
 REFUSED = {
     "file": ('open("out.txt", "w").write("x")', "writes out.txt"),

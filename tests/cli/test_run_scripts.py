@@ -8,16 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.cli.scripts import Scripts, clean
-
-
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
 
 
 def test_a_script_sees_what_python_shows_it_and_its_exit_code_goes_through(scripts: Scripts) -> None:
@@ -56,12 +50,10 @@ def test_an_uncaught_exception_looks_as_ever_and_the_run_is_kept(scripts: Script
             raise LookupError("gone") from error
         """
     done = scripts.run(text)
-    bare = subprocess.run(
-        [sys.executable, "agent.py"], cwd=scripts.folder, capture_output=True, text=True, check=False
-    )
-    assert done.code == bare.returncode == 1
+    bare = scripts.bare()
+    assert done.code == bare.code == 1
     shown = done.err.partition("-- recorded")[0]
-    assert shown == bare.stderr
+    assert shown == bare.err
     assert "agentloom" not in shown
     assert scripts.recording().status == "failed"
     moved = scripts.folder / "elsewhere"
@@ -268,12 +260,10 @@ inner()
 def test_the_script_has_the_name_that_python_shows_it(scripts: Scripts, name: str) -> None:
     shown = name.format(folder=scripts.folder)
     scripts.write(WHERE)
-    bare = subprocess.run(
-        [sys.executable, shown, "a"], cwd=scripts.folder, capture_output=True, text=True, check=False
-    )
+    bare = scripts.bare(shown, "a")
     done = scripts.call("run", shown, "--", "a")
-    assert done.out == bare.stdout
-    assert done.err.startswith(bare.stderr.replace("/./", "/"))
+    assert done.out == bare.out
+    assert done.err.startswith(bare.err.replace("/./", "/"))
     assert scripts.replay().code == 0
 
 

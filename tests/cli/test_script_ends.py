@@ -9,17 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
 from tests.cli.scripts import Scripts, clean
-
-
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
-
 
 LISTENS = """
 import os, signal, sys

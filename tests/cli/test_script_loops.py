@@ -3,19 +3,11 @@ replay stops at the line."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.cli.scripts import Scripts, clean
-
-
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
-
+from tests.cli.scripts import Scripts
 
 PROCESSES = """
     process = await asyncio.create_subprocess_exec(
@@ -123,20 +115,6 @@ def script(body: str) -> str:
     return f"import asyncio, os, sys\nasync def main():{body}\nasyncio.run(main())\n"
 
 
-def bare(scripts: Scripts) -> str:
-    done = subprocess.run(
-        [sys.executable, "agent.py"],
-        cwd=scripts.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env=clean(),
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize(
     ("body", "told", "line"),
     [
@@ -150,7 +128,9 @@ def bare(scripts: Scripts) -> str:
 def test_what_needs_the_system_passes_and_is_told(scripts: Scripts, body: str, told: str, line: str) -> None:
     text = script(body)
     done = scripts.run(text)
-    assert done.out == bare(scripts), done.all
+    bare = scripts.bare()
+    assert bare.code == 0, bare.err
+    assert done.out == bare.out, done.all
     assert done.code == 0, done.all
     assert "not recorded:" in done.err
     assert told in done.err, done.err

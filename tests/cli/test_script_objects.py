@@ -3,20 +3,13 @@ replay, which runs no tool, comes to the same."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from agentloom.testing.fake_provider import FakeProvider
-from tests.cli.scripts import Done, Scripts, clean
+from tests.cli.scripts import Done, Scripts
 from tests.cli.test_script_openai import asking, record
-
-
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
 
 
 def offering(body: str, names: tuple[str, ...], run: str) -> str:
@@ -33,15 +26,7 @@ httpx2.post(URL, json={{"model": "m", "messages": [], "tools": tools}})
 
 def bare(scripts: Scripts, path: Path) -> Done:
     with FakeProvider(asking()) as provider:
-        done = subprocess.run(
-            [sys.executable, path.name],
-            cwd=scripts.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=clean() | provider.env() | {"PYTHONHASHSEED": "0"},
-        )
-    return Done(done.returncode, done.stdout, done.stderr)
+        return scripts.bare(path.name, env=provider.env() | {"PYTHONHASHSEED": "0"})
 
 
 def same(scripts: Scripts, text: str) -> Done:

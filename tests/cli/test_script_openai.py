@@ -20,11 +20,6 @@ REFUND: list[Reply | str] = [
 ]
 
 
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
-
-
 def record(scripts: Scripts, path: Path, script: Script, *args: str, options: tuple[str, ...] = ()) -> Done:
     with FakeProvider(script) as provider:
         return scripts.call("run", *options, str(path), "--", *args, env=provider.env())

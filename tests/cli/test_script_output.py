@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
-from tests.cli.scripts import Scripts, clean
+from tests.cli.scripts import Scripts
 
 
-def test_the_streams_have_the_names_and_modes_that_pythons_own_have(tmp_path: Path) -> None:
-    scripts = Scripts(tmp_path)
+def test_the_streams_have_the_names_and_modes_that_pythons_own_have(scripts: Scripts) -> None:
     text = """
         import sys
         for stream in (sys.stdin, sys.stdout, sys.stderr):
@@ -20,11 +15,8 @@ def test_the_streams_have_the_names_and_modes_that_pythons_own_have(tmp_path: Pa
         sys.stdout.buffer.raw.write(b"written below\\n")
         """
     done = scripts.run(text)
-    bare = subprocess.run(
-        [sys.executable, "agent.py"],
-        cwd=scripts.folder, input="", capture_output=True, text=True, check=True,
-        env=clean() | {"PYTHONUNBUFFERED": ""},
-    )  # fmt: skip
-    assert done.out == bare.stdout, done.all
+    bare = scripts.bare(env={"PYTHONUNBUFFERED": ""})
+    assert bare.code == 0, bare.all
+    assert done.out == bare.out, done.all
     again = scripts.replay()
     assert again.code == 0, again.all

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from tests.cli.scripts import Scripts
 from tests.cli.test_script_objects import offering, same
-
-
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
-
+from tests.cli.test_script_openai import asking, record
 
 THREADS = """
 import threading
@@ -90,8 +81,6 @@ def test_of_tools_in_threads(scripts: Scripts) -> None:
 
 def test_of_tools_in_tasks(scripts: Scripts) -> None:
     path = scripts.write(offering(TASKS, ("slow", "quick"), TASKS_RUN))
-    from tests.cli.test_script_openai import asking, record
-
     done = record(scripts, path, asking())
     assert "slow begins 1" in done.out
     again = scripts.replay()
