@@ -7,14 +7,13 @@ import io
 import json
 from typing import Any
 
-import anthropic
 import pytest
 
 from agentloom import agent
 from agentloom.adapters import sdks
 from agentloom.store import MemoryStore
 from tests.cases.test_case_01_uploads import paths
-from tests.cases.three import aclient, client
+from tests.cases.three import aclaude, aclient, claude, client
 from tests.cases.wire import Sent, Wire, seen
 
 DATA = bytes(range(256)) * 40
@@ -44,18 +43,18 @@ def audio(url: str, data: bytes) -> Any:
         return seen(made.audio.transcriptions.create(model="whisper-1", file=("a.wav", data, "audio/wav")))
 
 
-def claude(url: str, data: bytes) -> Any:
-    with anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="unused", max_retries=0) as made:
+def claude_files(url: str, data: bytes) -> Any:
+    with claude(url) as made:
         return seen(made.beta.files.upload(file=("a.bin", io.BytesIO(data), "application/octet-stream")))
 
 
-async def claude_async(url: str, data: bytes) -> Any:
-    async with anthropic.AsyncAnthropic(base_url=url.removesuffix("/v1"), api_key="unused") as made:
+async def claude_files_async(url: str, data: bytes) -> Any:
+    async with aclaude(url) as made:
         return seen(await made.beta.files.upload(file=("a.bin", data, "application/octet-stream")))
 
 
 UPLOADS = [
-    (files, OPENAI), (files_async, OPENAI), (audio, HEARD), (claude, CLAUDE), (claude_async, CLAUDE),
+    (files, OPENAI), (files_async, OPENAI), (audio, HEARD), (claude_files, CLAUDE), (claude_files_async, CLAUDE),
 ]  # fmt: skip
 
 

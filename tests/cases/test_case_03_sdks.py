@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import anthropic
 import pytest
 
 from agentloom import agent
@@ -14,7 +13,7 @@ from agentloom.adapters import sdks
 from agentloom.replay.report import Report
 from agentloom.store import MemoryStore
 from agentloom.testing import FakeProvider, Says
-from tests.cases.three import aclient, client
+from tests.cases.three import aclaude, aclient, claude, client
 
 Ask = Callable[[str, str, bool], None]
 
@@ -34,7 +33,7 @@ def openai_sync(url: str, text: str, stream: bool) -> None:
 
 
 def anthropic_sync(url: str, text: str, stream: bool) -> None:
-    with anthropic.Anthropic(base_url=url, api_key="unused", max_retries=0) as made:
+    with claude(url) as made:
         answer: Any = made.messages.create(model="m", max_tokens=9, messages=_history(text), stream=stream)
         assert not stream or list(answer)
 
@@ -46,7 +45,7 @@ async def openai_async(url: str, text: str, stream: bool) -> None:
 
 
 async def anthropic_async(url: str, text: str, stream: bool) -> None:
-    async with anthropic.AsyncAnthropic(base_url=url, api_key="unused", max_retries=0) as made:
+    async with aclaude(url) as made:
         asked: Any = {"model": "m", "max_tokens": 9, "messages": _history(text), "stream": stream}
         answer: Any = await made.messages.create(**asked)
         assert not stream or [one async for one in answer]

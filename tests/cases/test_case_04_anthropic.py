@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import anthropic
 import pytest
 
-from tests.cases.three import three_times
+from tests.cases.three import aclaude, claude, three_times
 from tests.cases.wire import Sent, seen
 
 ASK: Any = {"model": "claude", "max_tokens": 900, "messages": [{"role": "user", "content": "hi"}]}
@@ -48,31 +47,23 @@ EVENTS: list[dict[str, Any]] = [
 WIRE = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in EVENTS).encode()
 
 
-def _client(url: str) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="unused", max_retries=0)
-
-
-def _aclient(url: str) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(base_url=url.removesuffix("/v1"), api_key="unused", max_retries=0)
-
-
 def events(url: str) -> Any:
-    with _client(url) as made:
+    with claude(url) as made:
         return [seen(one) for one in made.messages.create(**ASK, stream=True)]
 
 
 async def events_async(url: str) -> Any:
-    async with _aclient(url) as made:
+    async with aclaude(url) as made:
         return [seen(one) async for one in await made.messages.create(**ASK, stream=True)]
 
 
 def assembled(url: str) -> Any:
-    with _client(url) as made, made.messages.stream(**ASK) as stream:
+    with claude(url) as made, made.messages.stream(**ASK) as stream:
         return [[seen(one) for one in stream], seen(stream.get_final_message())]
 
 
 async def assembled_async(url: str) -> Any:
-    async with _aclient(url) as made, made.messages.stream(**ASK) as stream:
+    async with aclaude(url) as made, made.messages.stream(**ASK) as stream:
         return [[seen(one) async for one in stream], seen(await stream.get_final_message())]
 
 
@@ -91,7 +82,7 @@ def test_every_event_comes_back(program: Any, size: int) -> None:
 def early(url: str) -> Any:
     """Left after three events, as with ``with`` as by ``close``."""
     out: list[Any] = []
-    with _client(url) as made:
+    with claude(url) as made:
         with made.messages.create(**ASK, stream=True) as stream:
             for one in stream:
                 out.append(seen(one))

@@ -7,11 +7,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import anthropic
 import pytest
 
 from agentloom import Trace
-from tests.cases.three import client, three_times
+from tests.cases.three import claude, client, three_times
 from tests.cases.wire import Sent, seen
 
 ASK: Any = {"model": "gpt-9-2031-01-31", "messages": [{"role": "user", "content": "hi"}]}
@@ -84,18 +83,14 @@ def responses(url: str) -> Any:
         return seen(made.responses.create(model=ASK["model"], input="hi"))
 
 
-def _claude(url: str) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="unused", max_retries=0)
-
-
 def message(url: str) -> Any:
-    with _claude(url) as made:
+    with claude(url) as made:
         return seen(made.messages.create(**ASK | {"model": MESSAGE["model"]}, max_tokens=9))
 
 
 def message_streamed(url: str) -> Any:
     with (
-        _claude(url) as made,
+        claude(url) as made,
         made.messages.stream(**ASK | {"model": MESSAGE["model"]}, max_tokens=9) as stream,
     ):
         return [[seen(event) for event in stream], seen(stream.get_final_message())]

@@ -1,4 +1,4 @@
-"""One program three times with the real openai SDK: bare, recorded, and replayed with the server stopped."""
+"""One program three times with a real SDK: bare, recorded, and replayed with the server stopped."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
+import anthropic
 import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
@@ -73,6 +74,16 @@ def aclient(url: str) -> openai.AsyncOpenAI:
     """The same, async."""
     http = openai.DefaultAsyncHttpxClient(verify=_CONTEXT)
     return openai.AsyncOpenAI(base_url=url, api_key="unused", max_retries=0, http_client=http)
+
+
+def claude(url: str) -> anthropic.Anthropic:
+    """The same for Anthropic's SDK, which adds the version to the address itself."""
+    return anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="unused", max_retries=0)
+
+
+def aclaude(url: str) -> anthropic.AsyncAnthropic:
+    """The same, async."""
+    return anthropic.AsyncAnthropic(base_url=url.removesuffix("/v1"), api_key="unused", max_retries=0)
 
 
 def assembled(chunks: list[Any]) -> Any:
