@@ -1,11 +1,17 @@
-"""Patches methods that subclasses of a framework's base class override, those that are made later too."""
+"""Patches methods that subclasses of a framework's base class override, those that are made later too; and functions
+that its instances hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-__all__ = ["wrap_overrides"]
+from agentloom.runtime.scope import current
+
+__all__ = ["PLAIN", "held_function", "wrap_overrides"]
+
+PLAIN = "__agentloom_plain__"
+"""In a function that stands for another one: that one."""
 
 _MARK = "__agentloom_seam__"
 
@@ -25,6 +31,24 @@ def wrap_overrides(base: type[Any], wrappers: Mapping[str, Callable[[Any], Any]]
         _wrap(cls, wrappers)
 
     setattr(base, "__init_subclass__", classmethod(cast(Any, __init_subclass__)))  # noqa: B010 - of a class of somebody else
+
+
+def held_function(name: str, given: Callable[[Any, Any], Any]) -> property:
+    """For a class whose instances hold a function by ``name``: a run gets ``given(instance, function)`` of it; outside
+    of one it is itself. A property of the class comes first, for instances that are there already too. Writing what was
+    read (a copy of an instance) keeps the function itself."""
+
+    def get(self: Any) -> Any:
+        try:
+            plain = self.__dict__[name]
+        except KeyError:
+            raise AttributeError(name) from None
+        return plain if current() is None else given(self, plain)
+
+    def put(self: Any, value: Any) -> None:
+        self.__dict__[name] = getattr(value, PLAIN, value)
+
+    return property(get, put)
 
 
 def _below(base: type[Any]) -> Iterable[type[Any]]:

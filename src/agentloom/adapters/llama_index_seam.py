@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, cast
 
-from agentloom.adapters.framework_classes import wrap_overrides
+from agentloom.adapters.framework_classes import PLAIN, held_function, wrap_overrides
 from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_tools import Tool, call_tool, call_tool_async, declare_once
 from agentloom.adapters.framework_values import held_by
@@ -46,28 +46,10 @@ def install_tools(module: ModuleType) -> None:
             "this release of llama-index-core has no FunctionTool.fn: its tools are not recorded",
             hint="install a release of llama-index-core that agentloom's tests name",
         )
-    # Instances hold these by name; a property of the class comes first, for those that are there already too.
-    tool._fn = _property("_fn", _blocking)
-    tool._async_fn = _property("_async_fn", _awaited)
+    tool._fn = held_function("_fn", _blocking)
+    tool._async_fn = held_function("_async_fn", _awaited)
     tool.__agentloom_tools__ = True
     cast(Any, module).__agentloom__ = True
-
-
-_PLAIN = "__agentloom_plain__"
-
-
-def _property(name: str, make: Any) -> property:
-    def get(self: Any) -> Any:
-        try:
-            plain = self.__dict__[name]
-        except KeyError:
-            raise AttributeError(name) from None
-        return plain if current() is None else make(self, plain)
-
-    def put(self: Any, value: Any) -> None:
-        self.__dict__[name] = getattr(value, _PLAIN, value)
-
-    return property(get, put)
 
 
 def _blocking(tool: Any, plain: Any) -> Any:
@@ -78,7 +60,7 @@ def _blocking(tool: Any, plain: Any) -> Any:
         asked, perform = _asked(tool, plain, args, kwargs)
         return call_tool(asked, perform)
 
-    setattr(called, _PLAIN, plain)
+    setattr(called, PLAIN, plain)
     return called
 
 
@@ -90,7 +72,7 @@ def _awaited(tool: Any, plain: Any) -> Any:
         asked, perform = _asked(tool, plain, args, kwargs)
         return await call_tool_async(asked, perform)
 
-    setattr(called, _PLAIN, plain)
+    setattr(called, PLAIN, plain)
     return called
 
 

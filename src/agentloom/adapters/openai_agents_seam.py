@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, cast
 
+from agentloom.adapters.framework_classes import PLAIN, held_function
 from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_sync import awaited_in_sync, ordered_run
 from agentloom.adapters.framework_tools import Tool, call_tool_async, declare_once
@@ -25,7 +26,6 @@ from agentloom.runtime.tool_use import AGENT, declared_effect
 __all__ = ["install_runs", "install_tools"]
 
 _INVOKER = "_FailureHandlingFunctionToolInvoker"
-_PLAIN = "__agentloom_plain__"
 
 
 def install_tools(module: ModuleType) -> None:
@@ -37,36 +37,21 @@ def install_tools(module: ModuleType) -> None:
     needed(module, _INVOKER, "__call__")
     invoker = getattr(tools, _INVOKER)
     declare_named(tools, ("ToolOutputText", "ToolOutputImage", "ToolOutputFileContent"))
-    # Instances hold these by name; a property of the class comes first, for those that are there already too.
-    invoker._invoke_tool_impl = property(
-        lambda self: _in_run(self, self._function_tool, self.__dict__["_invoke_tool_impl"]),
-        lambda self, value: self.__dict__.__setitem__("_invoke_tool_impl", getattr(value, _PLAIN, value)),
+    invoker._invoke_tool_impl = held_function(
+        "_invoke_tool_impl", lambda made, plain: _recorded(made, made._function_tool, plain)
     )
-    tools.FunctionTool.on_invoke_tool = property(
-        lambda self: _own_invoker(self, invoker),
-        lambda self, value: self.__dict__.__setitem__("on_invoke_tool", getattr(value, _PLAIN, value)),
+    tools.FunctionTool.on_invoke_tool = held_function(
+        "on_invoke_tool",
+        lambda tool, plain: plain if isinstance(plain, invoker) else _recorded(tool, tool, plain),
     )
     tools.FunctionTool.__agentloom_tools__ = True
     tools.__agentloom__ = True
 
 
-def _own_invoker(tool: Any, invoker: type[Any]) -> Any:
-    try:
-        plain = tool.__dict__["on_invoke_tool"]
-    except KeyError:
-        raise AttributeError("on_invoke_tool") from None
-    return plain if isinstance(plain, invoker) else _in_run(tool, tool, plain)
-
-
-def _in_run(holder: Any, tool: Any, plain: Any) -> Any:
-    """What a run gets of an invoker; outside of one it is itself."""
-    return plain if current() is None else _recorded(holder, tool, plain)
-
-
 def _recorded(holder: Any, tool: Any, plain: Any) -> Any:
     """``plain`` as a host call; the same object each time, for the SDK compares it."""
     kept = holder.__dict__.get("_agentloom_recorded")
-    if kept is not None and getattr(kept, _PLAIN) is plain and kept.__agentloom_tool__ is tool:
+    if kept is not None and getattr(kept, PLAIN) is plain and kept.__agentloom_tool__ is tool:
         return kept
 
     @functools.wraps(plain)
@@ -88,7 +73,7 @@ def _recorded(holder: Any, tool: Any, plain: Any) -> Any:
         shared = {"context": getattr(ctx, "context", None)}
         return await call_tool_async(Tool("openai-agents", tool.name, args, effect, shared=shared), perform)
 
-    setattr(invoke, _PLAIN, plain)
+    setattr(invoke, PLAIN, plain)
     cast(Any, invoke).__agentloom_tool__ = tool
     holder.__dict__["_agentloom_recorded"] = invoke
     return invoke
