@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.framework_classes import wrap_overrides
-from agentloom.adapters.framework_tools import Also, Tool, call_tool, call_tool_async, declare_once
+from agentloom.adapters.framework_tools import Tool, call_tool, call_tool_async, declare_once
 from agentloom.adapters.langgraph_interrupts import ToolInterrupts
 from agentloom.adapters.langgraph_values import declare_messages, pack, unpack
 from agentloom.adapters.releases import needed
@@ -49,13 +49,8 @@ def _blocking(method: Any) -> Any:
     def _run(self: Any, *args: Any, **kwargs: Any) -> Any:
         if current() is None:
             return method(self, *args, **kwargs)
-        injected, tool = _taken_apart(self, method, args, kwargs)
-
-        def perform(given: Mapping[str, Any]) -> Any:
-            more = dict(given)
-            return method(self, *more.pop(_POSITIONAL, ()), **injected, **more)
-
-        return call_tool(tool, perform)
+        asked, perform = _asked(self, method, args, kwargs)
+        return call_tool(asked, perform)
 
     return _run
 
@@ -65,13 +60,8 @@ def _awaited(method: Any) -> Any:
     async def _arun(self: Any, *args: Any, **kwargs: Any) -> Any:
         if current() is None:
             return await method(self, *args, **kwargs)
-        injected, tool = _taken_apart(self, method, args, kwargs)
-
-        async def perform(given: Mapping[str, Any]) -> Any:
-            more = dict(given)
-            return await method(self, *more.pop(_POSITIONAL, ()), **injected, **more)
-
-        return await call_tool_async(tool, perform)
+        asked, perform = _asked(self, method, args, kwargs)
+        return await call_tool_async(asked, perform)
 
     return _arun
 
@@ -80,10 +70,8 @@ _POSITIONAL = "tool_input"
 """The argument that holds what a tool of one plain text gets."""
 
 
-def _taken_apart(
-    tool: Any, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[dict[str, Any], Tool]:
-    """What LangChain injects, and the call with the rest."""
+def _asked(tool: Any, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tool, Any]:
+    """The call, without what LangChain injects, and what runs it with the arguments that are recorded."""
     shown = cast("dict[str, Any]", tool._filter_injected_args(kwargs))
     config = _config_parameter(method)
     given = {name: value for name, value in shown.items() if name != config}
@@ -94,7 +82,13 @@ def _taken_apart(
     for function in functions or [method]:
         declare_once(function)
     effect = _said(tool, functions)
-    return injected, Tool("langchain", tool.name, given, effect, also=_also(), pack=pack, unpack=unpack)
+
+    def perform(values: Mapping[str, Any]) -> Any:
+        more = dict(values)
+        return method(tool, *more.pop(_POSITIONAL, ()), **injected, **more)
+
+    also = ToolInterrupts.here()
+    return Tool("langchain", tool.name, given, effect, also=also, pack=pack, unpack=unpack), perform
 
 
 def _said(tool: Any, functions: list[Any]) -> ToolEffect | None:
@@ -102,10 +96,6 @@ def _said(tool: Any, functions: list[Any]) -> ToolEffect | None:
     if said is None and any(getattr(one, "__module__", None) in _STRUCTURE for one in functions):
         return AGENT
     return said
-
-
-def _also() -> Also | None:
-    return ToolInterrupts.here()
 
 
 @functools.lru_cache(maxsize=1000)
