@@ -10,10 +10,9 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.framework_scopes import within
-from agentloom.adapters.langgraph_values import declare_types
 from agentloom.adapters.releases import function_of
 
-__all__ = ["install", "install_types"]
+__all__ = ["install"]
 
 
 def install(module: ModuleType) -> None:
@@ -38,8 +37,3 @@ def install(module: ModuleType) -> None:
 
     runner.run_with_retry, runner.arun_with_retry = run_with_retry, arun_with_retry
     runner.__agentloom__ = True
-
-
-def install_types(module: ModuleType) -> None:
-    """Declare what tools return and raise of ``langgraph.types``."""
-    declare_types(module)

@@ -29,7 +29,7 @@ _PATCHES = {
     "langchain_core.vectorstores.base": "langchain_retrievers:install_stores",
     "langgraph.checkpoint.base": "langgraph_memory:install",
     "langgraph.pregel._runner": "langgraph_nodes:install",
-    "langgraph.types": "langgraph_nodes:install_types",
+    "langgraph.types": "langgraph_values:declare_types",
     "pydantic_ai.toolsets.function": "pydantic_ai_seam:install_tools",
     "pydantic_ai._utils": "pydantic_ai_seam:install_utils",
     "pydantic_ai.agent": "pydantic_ai_seam:install_agent",
