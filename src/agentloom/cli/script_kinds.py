@@ -7,6 +7,7 @@ import enum
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, cast
 
 from agentloom.errors import ValueRefused
@@ -26,6 +27,7 @@ __all__ = [
     "contents",
     "filled",
     "in_order",
+    "is_own",
     "kept_of",
     "parts_of",
     "watched",
@@ -63,8 +65,12 @@ def watched(value: Any) -> bool:
 
 
 def _is_own(cls: type[Any]) -> bool:
-    """Whether a class is of the program, and of no library."""
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return is_own(sys.modules.get(cls.__module__))
+
+
+def is_own(module: ModuleType | None) -> bool:
+    """Whether a module is of the program, and of no library."""
+    file = getattr(module, "__file__", None)
     return isinstance(file, str) and not is_library(file)
 
 

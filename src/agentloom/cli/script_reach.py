@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
-from agentloom.cli.script_kinds import watched
+from agentloom.cli.script_kinds import is_own, watched
 from agentloom.cli.script_objects import ARGUMENTS
-from agentloom.runtime.places import Places, is_library
+from agentloom.runtime.places import Places
 
 __all__ = ["Reach"]
 
@@ -78,12 +78,7 @@ class Reach:
                 self._todo.append(plain)
             return True
         if isinstance(value, ModuleType):
-            file = getattr(value, "__file__", None)
-            if (
-                isinstance(file, str)
-                and not is_library(file)
-                and f"module:{value.__name__}" not in self._spaces
-            ):
+            if is_own(value) and f"module:{value.__name__}" not in self._spaces:
                 self._variables(value.__name__, vars(value), names)
             return True
         if isinstance(value, type):
