@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import re
+import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import fakeredis
 import pytest
 import redis
 
 from agentloom import agent, record
+from agentloom.runtime import passed
 from agentloom.runtime.left_out import left_out
 from agentloom.runtime.passed import passes
 from agentloom.runtime.scope import run_outside
@@ -30,6 +33,39 @@ def test_each_client_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     assert len(said) == 2
     assert said[0].startswith("a call of tests.Client to api.example.com belongs to no run")
     assert said[1].startswith("a call of tests.Other belongs to no run")
+
+
+def test_a_signal_handler_that_calls_in_the_middle_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    class Told(set[str]):
+        def add(self, client: str) -> None:
+            if client == "tests.Client":
+                signal.raise_signal(signal.SIGUSR1)
+            super().add(client)
+
+    told = Told()
+    monkeypatch.setattr("agentloom.runtime.passed._told", told)
+    # A lock that one thread cannot take twice raises here, and does not hang.
+    monkeypatch.setattr("agentloom.runtime.passed._lock", Impatient(passed._lock))
+    before = signal.signal(signal.SIGUSR1, lambda *_: asked.append(passes("tests.Handler")))
+    try:
+        assert passes("tests.Client")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert asked == [True]
+    assert told == {"tests.Client", "tests.Handler"}
+
+
+class Impatient:
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
+
+    def __enter__(self) -> None:
+        assert self.lock.acquire(timeout=5)
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
 
 
 def test_what_is_left_out_on_purpose_and_host_work_is_not_told(caplog: pytest.LogCaptureFixture) -> None:

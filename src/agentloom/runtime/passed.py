@@ -22,7 +22,7 @@ __all__ = ["client_of", "passes"]
 
 _MOST = 100  # clients that are told apart
 _told: set[str] = set()
-_lock = free_in_children(threading.Lock())
+_lock = free_in_children(threading.RLock())  # signal handlers and finalisers may ask in the middle of it
 _log = logging.getLogger("agentloom.recording")
 
 
