@@ -291,10 +291,6 @@ def renamed(params: Mapping[str, Any] | None, names: Mapping[str, str]) -> dict[
     return {**params, "_meta": {**known, _SUBSCRIPTION: names[name]}}
 
 
-def _abandon(connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
-    connection.abandon(loop)
-
-
 def let_go_with(owner: object, connection: Connection) -> None:
     """Disconnect when ``owner`` is gone. Called on the loop that performs."""
-    weakref.finalize(owner, _abandon, connection, asyncio.get_running_loop())
+    weakref.finalize(owner, connection.abandon, asyncio.get_running_loop())

@@ -20,6 +20,7 @@ from agentloom.adapters.mcp_outer import Opener, Question
 from agentloom.adapters.releases import function_of, needed
 from agentloom.runtime.passed import passes
 from agentloom.runtime.profiles import plain_url
+from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
 
 __all__ = ["install_client", "install_dispatcher", "install_memory", "install_transport"]
@@ -261,8 +262,6 @@ def sdk() -> Sdk:
     import mcp_types as types
     from mcp.shared.exceptions import MCPError
     from mcp.shared.message import SessionMessage
-
-    from agentloom.runtime.registry import TYPES
 
     TYPES.declare(types.ErrorData)
 

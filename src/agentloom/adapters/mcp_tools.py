@@ -21,14 +21,11 @@ class ServedTools:
         found = [cast("Mapping[str, Any]", tool) for tool in tools or () if isinstance(tool, Mapping)]
         self._pages = found if cursor is None else [*self._pages, *found]
         for tool in found:
-            hints: Any = tool.get("annotations")
-            self._hints[str(tool.get("name"))] = isinstance(hints, Mapping) and _says(hints, "readOnlyHint")
+            said: Any = tool.get("annotations")
+            hints: Mapping[str, Any] = cast(Any, said) if isinstance(said, Mapping) else {}
+            self._hints[str(tool.get("name"))] = hints.get("readOnlyHint") is True
         return self._pages if result.get("nextCursor") is None else None
 
     def reads(self, name: str) -> bool:
         """Whether the server says that the tool only reads."""
         return self._hints.get(name, False)
-
-
-def _says(hints: Any, name: str) -> bool:
-    return hints.get(name) is True
