@@ -134,7 +134,7 @@ def side_by_side(branches: Sequence[Callable[[], Any]]) -> list[Any]:
     """``sync.parallel``: each of the functions in a thread. All come to their end; then the first error in their order
     is raised, an interruption before any other."""
     values: list[Any] = [None] * len(branches)
-    errors: dict[int, BaseException] = {}
+    errors: list[BaseException | None] = [None] * len(branches)
 
     def run(number: int, branch: Callable[[], Any]) -> None:
         try:
@@ -153,10 +153,10 @@ def side_by_side(branches: Sequence[Callable[[], Any]]) -> list[Any]:
             thread.start()
         except RuntimeError as error:  # the system has no more threads: an error of this branch
             errors[number] = error
-    for number, thread in enumerate(threads):
-        if number not in errors or thread.ident is not None:
+    for thread in threads:
+        if thread.ident is not None:
             thread.join()
-    for failure in sorted((errors[number] for number in sorted(errors)), key=_ordinary):
+    for failure in sorted((error for error in errors if error is not None), key=_ordinary):
         raise failure
     return values
 
