@@ -186,7 +186,7 @@ class RecordedBlock(Handle):
                     session.engine.mark("note", note)
             self._finish(session, error)
         finally:
-            self._state = ""
+            self._ended = True
             session.source.close()
             tell_unrecorded(session.engine.unrecorded)
             recording.close()
@@ -219,7 +219,7 @@ class RecordedBlock(Handle):
         try:
             self.report = again.end(lambda: self._finish(session, error), self._notes)
         finally:
-            self._state = ""
+            self._ended = True
         if self.report is not None and self.report.verdict == "diverged":
             raise DivergenceError(self.report) from None
 

@@ -19,7 +19,7 @@ __all__ = ["Handle"]
 
 
 class Handle:
-    """``_state`` says why there is no trace (yet); "" once the run has ended."""
+    """``_ended`` is set once the run has ended; ``_why`` says why there is no trace, where there is none on purpose."""
 
     _to_end = ""
     """How the caller ends the run, for reports."""
@@ -31,7 +31,7 @@ class Handle:
         self._keep: Keep = keep
         self._run: str | None = None
         self._where: Store | None = None
-        self._state = "has not ended"
+        self._ended = False
         self._replays: Trace | None = None
         self._why: str | None = None
         self.report: Report | None = None
@@ -59,11 +59,8 @@ class Handle:
                 hint="ask run.recorded first, where the same code may be left alone",
                 why=self._why,
             )
-        if self._run is None or self._state:
-            raise TargetError(
-                f"there is no trace of {name}: it {self._state}",
-                hint=self._to_end if "ended" in self._state else None,
-            )
+        if self._run is None or not self._ended:
+            raise TargetError(f"there is no trace of {name}: it has not ended", hint=self._to_end)
         if self._replays is not None:
             again = self._target.again()
             return self._replays if again is None else known_by(self._replays, again)

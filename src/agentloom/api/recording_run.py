@@ -190,7 +190,7 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
         try:
             await record_async(recording, agent)
         except BaseException as error:
-            self._state = ""
+            self._ended = True
             if isinstance(error, RuntimeError) and "different" in str(error) and "loop" in str(error):
                 error.add_note(_ANOTHER_LOOP)
             if settled(store):
@@ -198,7 +198,7 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
             raise
         finally:
             outcome.carry()
-        self._state = ""
+        self._ended = True
         settled(store)
         return cast(R, outcome.value)
 
@@ -217,5 +217,5 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
             await await_cancellation(trace, self.report)
         finally:
             outcome.carry()
-            self._state = ""
+            self._ended = True
         return outcome.again()
