@@ -138,13 +138,16 @@ class Performed:
         changes = seen.written(printed)
         if changes is None or _refused([changes.changed, changes.bound]) is None:
             return changes
-        for bound in [one for one in seen.bound if _refused(one[2]) is not None]:
-            seen.bound.remove(bound)
-            call.remarks.append(f"sets {bound[1]} to {_refused(bound[2])}")
+        for bound in [*seen.bound]:
+            if (why := _refused(bound[2])) is not None:
+                seen.bound.remove(bound)
+                call.remarks.append(f"sets {bound[1]} to {why}")
         lost = ""
-        for one in [one for one in seen.changed if _refused(one[1]) is not None]:
+        for one in [*seen.changed]:
+            if (why := _refused(one[1])) is None:
+                continue
             seen.changed.remove(one)
-            words = f"changes {place_of(one[0])} in place ({_refused(one[1])})"
+            words = f"changes {place_of(one[0])} in place ({why})"
             if one[0][0] == ARGUMENTS:
                 lost = lost or words
             else:
