@@ -21,6 +21,7 @@ from typing import Any, TypeVar, cast
 from agentloom.adapters.wrapping_streams import (
     context_within,
     iterator_within,
+    kind_of_method,
     recorded_context,
     recorded_iterator,
     recorded_stream,
@@ -232,17 +233,11 @@ def _is_run(target: Any, name: str, *, explicit: bool) -> bool:
 
 def _kind(found: Callable[..., Any]) -> Callable[[_Call], Any]:
     """How a method is called: by what it is, else by what it says that it gives."""
-    plain = inspect.unwrap(found)
-    if inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(plain):
-        return _await
-    if inspect.isasyncgenfunction(found):
-        return _stream
-    if inspect.isasyncgenfunction(plain):
-        return _enter
-    if inspect.isgeneratorfunction(found):
-        return _iterate
-    gives = str(getattr(plain, "__annotations__", {}).get("return", ""))
-    return _enter if "AsyncContextManager[" in gives else _call
+    kind = kind_of_method(found)
+    if kind == "call":
+        gives = str(getattr(inspect.unwrap(found), "__annotations__", {}).get("return", ""))
+        return _enter if "AsyncContextManager[" in gives else _call
+    return {"await": _await, "stream": _stream, "enter": _enter, "iterate": _iterate}[kind]
 
 
 def _recorded(target: Any, method: str, found: Callable[..., Any], service: Service) -> Callable[..., Any]:

@@ -1,21 +1,24 @@
-"""Run methods that hand something out while they run: async and sync generators, async context managers."""
+"""Methods that hand something out while they run: async and sync generators, async context managers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import contextvars
+import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from agentloom.api.recording_block import RecordedBlock
 
 __all__ = [
+    "Kind",
     "Within",
     "context_within",
     "iterator_within",
+    "kind_of_method",
     "recorded_context",
     "recorded_iterator",
     "recorded_stream",
@@ -24,6 +27,21 @@ __all__ = [
 
 Within = Callable[[], AbstractContextManager[object]]
 """Makes a block that what stands in it is part of: entered anew for each step of a generator, whose reader is not."""
+
+Kind = Literal["await", "stream", "enter", "iterate", "call"]
+
+
+def kind_of_method(method: Callable[..., Any]) -> Kind:
+    """How a method is used, by what it is: a coroutine function, an async generator, one that a context manager was
+    made of, a generator; any other is only called."""
+    plain = inspect.unwrap(method)
+    if inspect.iscoroutinefunction(method) or inspect.iscoroutinefunction(plain):
+        return "await"
+    if inspect.isasyncgenfunction(method):
+        return "stream"
+    if inspect.isasyncgenfunction(plain):
+        return "enter"
+    return "iterate" if inspect.isgeneratorfunction(method) else "call"
 
 
 async def recorded_stream(

@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from types import MethodType
 from typing import Any
 
-from agentloom.adapters.wrapping_streams import Within, context_within, iterator_within, stream_within
+from agentloom.adapters.wrapping_streams import (
+    Kind,
+    Within,
+    context_within,
+    iterator_within,
+    kind_of_method,
+    stream_within,
+)
 from agentloom.api.recording_mode import left_alone_here, mode
 from agentloom.errors import Diverged, NotSupported
 from agentloom.runtime.scope import current
@@ -29,17 +36,11 @@ def unrecorded_method(target: Any, called: str, found: Any, instead: str, again:
     if not inspect.ismethod(found) or found.__self__ is not target:
         return found
     function = found.__func__
-    plain = inspect.unwrap(function)
     within = functools.partial(_within, called, instead)
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(plain):
+    kind = kind_of_method(function)
+    if kind == "await":
         return MethodType(functools.wraps(function)(_awaiting(found, within)), target)
-    how: Callable[[Callable[[], Any], Within], Any] = _called
-    if inspect.isasyncgenfunction(function):
-        how = stream_within
-    elif inspect.isasyncgenfunction(plain):
-        how = context_within
-    elif inspect.isgeneratorfunction(function):
-        how = iterator_within
+    how = _HOW.get(kind, _called)
 
     @functools.wraps(function)
     def made(_: Any, *args: Any, **kwargs: Any) -> Any:
@@ -71,6 +72,13 @@ def _called(make: Callable[[], Any], within: Within) -> Any:
 async def _awaited(work: Any, within: Within) -> Any:
     with within():
         return await work
+
+
+_HOW: dict[Kind, Callable[[Callable[[], Any], Within], Any]] = {
+    "stream": stream_within,
+    "enter": context_within,
+    "iterate": iterator_within,
+}
 
 
 @contextmanager
