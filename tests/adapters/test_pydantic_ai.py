@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -232,6 +233,17 @@ def test_another_word_is_an_error() -> None:
     assert "an effect is one of agent, pure, read, write" in str(value)
 
 
+@pytest.fixture
+def loop_of_the_thread() -> Iterator[None]:
+    """The loop that ``run_sync`` takes: one that it makes is left to the end of the process."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.mark.usefixtures("loop_of_the_thread")
 def test_run_sync_in_a_sync_run() -> None:
     def agent() -> Any:
         return (
