@@ -129,7 +129,7 @@ def test_a_timer_may_be_late_by_as_much_as_a_tick_moved_the_clock() -> None:
 @pytest.fixture
 def real(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     now = [5]
-    monkeypatch.setattr("agentloom.replay.source._monotonic_ns", lambda: now[0])
+    monkeypatch.setattr("agentloom.replay.patience._monotonic_ns", lambda: now[0])
     return now
 
 

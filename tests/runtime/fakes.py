@@ -72,6 +72,9 @@ class Scripted:
     def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
         self._tell("start", call.id)
 
+    def goes_on(self) -> bool:
+        return False
+
     def turn_due(self, vt: int) -> bool:
         return False
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from agentloom.api.recording_block import RecordedBlock
+from agentloom.runtime.loop import InnerLoop
 
 __all__ = [
     "Kind",
@@ -47,19 +48,41 @@ def kind_of_method(method: Callable[..., Any]) -> Kind:
 async def recorded_stream(
     make: Callable[[], Any], record: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]]
 ) -> AsyncIterator[Any]:
-    """The items of ``make()``, which is run on the deterministic loop; what the reader does between them changes
-    nothing. Leaving early cancels the run."""
+    """The items of ``make()``, which is run on the deterministic loop, and goes on when the next one is asked for; what
+    the reader does between them changes nothing. Leaving early cancels the run."""
     items: asyncio.Queue[tuple[Any] | None] = asyncio.Queue()
+    reader, asked = asyncio.get_running_loop(), asyncio.Semaphore(0)
+    loop: asyncio.AbstractEventLoop = reader
 
     async def main() -> None:
-        async for item in make():
-            items.put_nowait((item,))
+        nonlocal loop
+        loop = asyncio.get_running_loop()
+        made = make()
+        try:
+            async for item in made:
+                items.put_nowait((item,))
+                if isinstance(loop, InnerLoop) and loop is not reader:
+                    await loop.hold()
+                else:  # in a run of the reader's
+                    await asked.acquire()
+        finally:
+            # Where the reader has left, the code in it cleans up as if it had been closed.
+            if hasattr(made, "aclose"):
+                await made.aclose()
+
+    def more() -> None:
+        if isinstance(loop, InnerLoop) and loop is not reader:
+            if loop.more is not None:
+                loop.more()
+        else:
+            asked.release()
 
     task = asyncio.ensure_future(record(main()))
     task.add_done_callback(lambda _: items.put_nowait(None))
     try:
         while (found := await items.get()) is not None:
             yield found[0]
+            more()
         await task
     finally:
         if not task.done():

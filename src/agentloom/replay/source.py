@@ -20,25 +20,22 @@ from agentloom.format.placeholders import START
 from agentloom.format.values import Tree
 from agentloom.replay.fields import Comparison, Difference, compare, same_tree
 from agentloom.replay.mismatch import Judge, goto_finding, identity, identity_recorded
+from agentloom.replay.patience import RealTime
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.shuffle import Shuffle
 from agentloom.replay.summaries import error_words, recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.changes import describe
-from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.minted import align_ids
 from agentloom.runtime.profiles import Profile, parts_of
 from agentloom.runtime.redaction import Redactor
-from agentloom.runtime.source import TICK, StateEntry
+from agentloom.runtime.source import StateEntry
 
 __all__ = ["ReplaySource"]
 
 T = TypeVar("T")
 _SECOND = 1_000_000_000
-_PATIENCE = 30 * _SECOND
-"""How long a program may really wait for a time that was not recorded, where less than ``TICK`` went by then."""
-_monotonic_ns = REAL_CLOCKS["monotonic_ns"]
 
 
 class ReplaySource:
@@ -61,9 +58,7 @@ class ReplaySource:
         self._slack = (
             0  # the most that one moved the clock: so much later is a deadline, where it came too early
         )
-        self._strayed: int | None = None
-        self._looked: tuple[tuple[int, int], int, int, int] | None = None
-        """Place, and what the clock showed there first; when it was read last, and how long was waited in all (ns)."""
+        self._real = RealTime()
         self._open: dict[str, RecordedCall] = {}
         self._waiting: dict[str, Call] = {}
         self._unclosed: dict[str, Step] = {}
@@ -577,6 +572,10 @@ class ReplaySource:
     def _outputs(then: Tree, now: Tree) -> Comparison:
         return compare(then, now, ordered=True, root="output")
 
+    def goes_on(self) -> bool:
+        step = self._step()
+        return step is None or step.kind != "cancel"
+
     def turn_due(self, vt: int) -> bool:
         return False
 
@@ -594,7 +593,7 @@ class ReplaySource:
 
     def tick(self, shown: int, reads: int) -> int | None:
         if self.finding is not None or self._odd:
-            return self._astray(shown)
+            return self._real.astray(shown)
         ticks = self.recording.ticks
         if self._tick < len(ticks) and ticks[self._tick].before > self._at:
             self._step()  # passes what was used already
@@ -607,39 +606,22 @@ class ReplaySource:
             if tick.vt > shown:
                 return tick.vt  # the code reads less often, and has gone past it
             self._tick += 1
-        if ticks and not reads & 3:
-            self._lose_patience(shown)
+        if ticks and not reads & 3 and self._real.lost_patience((self._at, self._tick), shown):
+            self._lose_patience()
         return None
 
     def ticked(self, vt: int) -> None:
         self._slack = max(self._slack, vt - self._vt)
         self._vt = max(self._vt, vt)
-        if self._strayed is None:
+        if self._real.strayed is None:
             self._tick += 1
 
-    def _lose_patience(self, shown: int) -> None:
-        """Nothing was recorded that moves the clock. A program that waits for that all the same, in real time, was
-        changed to wait longer: it gets its verdict, and its time goes by."""
-        now: int = _monotonic_ns()
-        place, before = (self._at, self._tick), self._looked
-        if before is None or before[0] != place:
-            self._looked = place, shown, now, 0
-            return
-        waited = before[3] + min(now - before[2], 2 * _SECOND)  # somebody may look at it in a debugger
-        self._looked = place, before[1], now, waited
-        if waited > _PATIENCE + 1000 * (shown - before[1]):
-            step = self._step()
-            then = "the run had ended" if step is None else f"{self._happened(step)} came next"
-            message = f"The code waits here for its clock to go on, longer than when recorded: then {then}."
-            self._failed(Finding("extra", None, message, reason="clock"))
-
-    def _astray(self, shown: int) -> int | None:
-        """The time of a program that goes on without its recording: it goes by itself, or a wait would not end."""
-        now: int = _monotonic_ns()
-        if self._strayed is None:
-            self._strayed = now - shown
-        vt = now - self._strayed
-        return vt if vt - shown > TICK else None
+    def _lose_patience(self) -> None:
+        """The program was changed to wait longer for its clock: it gets its verdict, and its time goes by."""
+        step = self._step()
+        then = "the run had ended" if step is None else f"{self._happened(step)} came next"
+        message = f"The code waits here for its clock to go on, longer than when recorded: then {then}."
+        self._failed(Finding("extra", None, message, reason="clock"))
 
     def close(self) -> None:
         self._waiting.clear()

@@ -41,6 +41,7 @@ class AsyncDriver:
         self._scope = session.root if scope is None else scope
         self.loop = InnerLoop(start_ns=session.engine.vt, on_new_task=enter_task)
         self.loop.drive = self._drive_nested
+        self.loop.more = self._more
         if session.guard.virtual:
             self.loop.look = partial(session.guard.look, session)
         self._outer = outer
@@ -55,6 +56,8 @@ class AsyncDriver:
         self._cancel_requested = False
         self._cancelled_late = False
         self._turned = False
+        self._asked = False
+        self._idle = True
 
     @property
     def cancelled(self) -> bool:
@@ -140,6 +143,12 @@ class AsyncDriver:
                 return True
             if loop.stopping:
                 raise RuntimeError("Event loop stopped before Future completed.")  # as on the stock loop
+            if loop.held is not None and not self._cancel_requested:
+                if self._asked or source.goes_on():
+                    self._let_go(loop.held)
+                    continue
+                if self._waker is not None:
+                    return False  # live; on replay the recorded cancellation is next
             if self._cancel_requested:
                 self._cancel_requested = False
                 arrival: Arrival | None = Arrival("cancel", vt=engine.vt)
@@ -157,6 +166,7 @@ class AsyncDriver:
                 self._deliver(engine.deliver(Arrival("turn", vt=engine.vt)), quiescent=quiescent)
                 self._turned = True
                 return False
+            self._idle = False
             delivery = engine.deliver(arrival)
             if baton is None:
                 self.hand_over(delivery)
@@ -238,7 +248,7 @@ class AsyncDriver:
         if wake.is_set():
             wake.clear()
             return
-        timer = self._next_timer()
+        timer = self._next_timer() if self.loop.held is None else None
         handle: asyncio.TimerHandle | None = None
         if timer is not None:
             delay = max(0, timer - self.session.source.now()) / 1e9
@@ -266,6 +276,23 @@ class AsyncDriver:
         """Something happened in another thread: the loop is to look what."""
         if self._waker is not None:
             self._waker()
+
+    def _let_go(self, held: asyncio.Future[None]) -> None:
+        """Go on behind what was handed out. Where nothing was delivered since the last time that is an event, or a
+        replay would not know behind which one a cancellation came."""
+        source = self.session.source
+        if self._idle:
+            turn = Arrival("turn", vt=source.now()) if self._asked else source.turn(None)
+            if turn is not None:
+                self.hand_over(self.session.engine.deliver(turn))
+        self._asked, self._idle = False, True
+        self.loop.held = None
+        held.set_result(None)
+
+    def _more(self) -> None:
+        """Who reads from the run asks for more."""
+        self._asked = True
+        self.wake_up()
 
     def _next_timer(self) -> int | None:
         first = self.loop.next_timer()

@@ -162,6 +162,9 @@ class LiveSource:
                 self._waiting += 1
         self._beginning = False
 
+    def goes_on(self) -> bool:
+        return False
+
     def turn_due(self, vt: int) -> bool:
         # With work that waits a turn follows every delivery: what happens next is not a matter of how long things take.
         if not self._waiting and vt < self._turn_due:

@@ -158,6 +158,9 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         self.inject: Callable[[Callable[..., object], tuple[Any, ...], Context], asyncio.Handle] | None = None
         #: Takes ``(executor, func, args)``; the future of ``func`` in a thread of the run, or None: it is to be inline.
         self.in_thread: _InThread | None = None
+        #: What stands still until whoever reads from the run asks for more (`hold`), and how that is told.
+        self.held: Future[Any] | None = None
+        self.more: Callable[[], None] | None = None
         self._clock_resolution = 1e-9
         self._owner = get_ident()
         self._pumping = False
@@ -170,6 +173,17 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         self._task_count = 0
         self._future_count = 0
         self._asyncgens = _OrderedWeakSet()
+
+    # -- what is read from outside
+
+    async def hold(self) -> None:
+        """Something was handed out: the run stands still until its reader asks for more, by ``more``. Nothing is
+        delivered meanwhile but a cancellation."""
+        self.held = self.create_future()
+        try:
+            await self.held
+        finally:
+            self.held = None
 
     # -- virtual time and timers
 
@@ -502,7 +516,7 @@ class InnerLoop(RefusedIO, BaseEventLoop):
         """Close the loop: nothing that was scheduled runs any more."""
         super().close()
         # They hold the driver, which holds this loop: a cycle.
-        self.drive = self.look = self.in_thread = self.inject = None
+        self.drive = self.look = self.more = self.in_thread = self.inject = None
         self._timers.clear()
         self._stale = 0
 

@@ -130,6 +130,11 @@ class OutcomeSource(Protocol):
         """The agent returned (``completed``, its output) or raised (``failed``, its error) or was cancelled."""
         ...
 
+    def goes_on(self) -> bool:
+        """The run has handed something out and comes to rest: whether it goes on though nobody has asked for more. Live
+        it waits for its reader; a replay has none, and stops there only where the reader left when recorded."""
+        ...
+
     def turn_due(self, vt: int) -> bool:
         """After a delivery to an async agent, at virtual time ``vt``: whether the loop on which calls are performed is
         to have a turn before the agent goes on. A replay has no such loop."""
