@@ -208,7 +208,7 @@ def test_ctrl_c_ends_the_run_as_cancelled_and_keeps_the_trace(scripts: Scripts) 
     out, err = process.communicate(timeout=30)
     assert time.monotonic() - began < 25
     assert out == "cleaned up\n"
-    assert process.returncode == 130, err
+    assert process.returncode == -signal.SIGINT, err
     assert "KeyboardInterrupt" in err
     assert scripts.recording().status == "cancelled"
 
@@ -330,3 +330,64 @@ def test_the_variable_goes_for_agents_too(scripts: Scripts) -> None:
     assert again.code == 0, again.all
     other = scripts.call("run", "agent.py:bot", "--", "ab", "n=3", env={"AGENTLOOM": "replay"})
     assert 'was recorded with other arguments: "ab" n=2' in other.err, other.all
+
+
+def test_arguments_are_the_same_with_their_types(scripts: Scripts) -> None:
+    text = "from agentloom import agent\n\n\n@agent\ndef bot(value: object) -> str:\n    return repr(value)\n"
+    scripts.write(text)
+    replaying = {"AGENTLOOM": "replay"}
+    for word, others in (
+        ("1.5", ("1", "1.25")),
+        ('{"$x": 1}', ('{"x": 1}',)),
+        ("true", ("1", "1.0")),
+        ("1", ("true", "1.0")),
+        ("[1, {}]", ("[1.0, {}]", "[1]")),
+        ("NaN", ("0",)),
+        ("-Infinity", ("Infinity",)),
+    ):
+        command = ("run", "agent.py:bot", "--")
+        assert scripts.call(*command, word).code == 0
+        again = scripts.call(*command, word, env=replaying)
+        assert again.code == 0, again.all
+        for other in others:
+            refused = scripts.call(*command, other, env=replaying)
+            assert refused.code == 1, (word, other, refused.all)
+            assert "was recorded with other arguments: " in refused.err
+
+
+def test_effects_of_tools_are_for_scripts(scripts: Scripts) -> None:
+    scripts.write("from agentloom import agent\n\n\n@agent\ndef bot() -> str:\n    return 'ran'\n")
+    done = scripts.call("run", "--tool", "look=read", "agent.py:bot")
+    assert (done.code, done.out) == (2, ""), done.all
+    assert "the tools of bot say it themselves, by @tool(effect=...)" in done.err
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGUSR1"])
+def test_a_script_that_dies_by_a_signal(scripts: Scripts, name: str) -> None:
+    scripts.write(f"import os, signal\nprint('here', flush=True)\nos.kill(os.getpid(), signal.{name})\n")
+    alone = scripts.bare()
+    done = scripts.call("run", "agent.py")
+    assert (done.code, done.out) == (alone.code, alone.out) == (-getattr(signal, name), "here\n")
+
+
+def test_a_script_that_ends_with_the_number_of_an_interrupt(scripts: Scripts) -> None:
+    scripts.write("raise SystemExit(130)")
+    assert scripts.call("run", "agent.py").code == scripts.bare().code == 130
+    scripts.write("raise KeyboardInterrupt")
+    assert scripts.call("run", "agent.py").code == scripts.bare().code == -signal.SIGINT
+
+
+def test_the_verdict_of_a_process_that_ends_itself_says_how_long_it_took(scripts: Scripts) -> None:
+    assert scripts.run("import os\nprint('x', flush=True)\nos._exit(3)").code == 3
+    again = scripts.replay()
+    assert "exit code 3" in again.out
+    found = re.search(r"  (-?[0-9.]+) s  ", again.out)
+    assert found is not None, again.out
+    assert 0 <= float(found[1]) < 30
+
+
+def test_a_process_with_its_output_is_named_once(scripts: Scripts) -> None:
+    done = scripts.run("import subprocess\nprint(subprocess.run(['echo', 'hi'], capture_output=True).stdout)")
+    assert done.out == "b'hi\\n'\n"
+    assert "starts process echo hi (agent.py:2 <module>)" in done.err
+    assert "descriptor" not in done.err

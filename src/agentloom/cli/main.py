@@ -54,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _run(args, settings)
         sys.stdout.flush()
+        if settings.ended_by is not None and argv is None:
+            _end_by(settings.ended_by)
         return code
     except BrokenPipeError:
         return _broken_pipe()
@@ -124,6 +126,24 @@ def _interrupted(screen: Screen) -> int:
     else:
         screen.problem("interrupted", None)
     return 130
+
+
+def _end_by(number: int) -> None:
+    """End this process by a signal, as the program that it ran has ended: whoever started it cannot tell the two
+    apart. Another dump of the memory is not left."""
+    import contextlib
+    import signal
+
+    sys.stderr.flush()
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError):  # SIGKILL has no handler
+        signal.signal(number, signal.SIG_DFL)
+    with contextlib.suppress(AttributeError):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
 
 
 def _broken_pipe() -> int:

@@ -39,6 +39,8 @@ class Settings:
     quiet: bool = False
     verbosity: int = 0
     color: bool | None = None
+    ended_by: int | None = None
+    """The signal that ended the program which the command ran: the command's own process ends by it too."""
 
     def screen(self) -> Screen:
         """Where the command writes."""

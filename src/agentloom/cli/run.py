@@ -94,6 +94,10 @@ def command(
     """
     mode = chosen_mode(os.environ)
     chosen = parse_target(target)
+    if tools and chosen.name is not None:
+        raise click.UsageError(
+            f"--tool is for scripts: the tools of {chosen.name} say it themselves, by @tool(effect=...)"
+        )
     if mode == "replay":
         return replay_instead(settings, chosen, args, tags)
     if mode == "off" and chosen.name is None:
@@ -112,6 +116,7 @@ def command(
         settings.screen().note("-- kept in memory alone: AGENTLOOM=off")
     began = time.monotonic()
     child = start(job, child_environment(None, os.environ))
+    settings.ended_by = (child.done or {}).pop("signal", None) or child.signal
     return _report(settings, settings.screen(), target, child, time.monotonic() - began)
 
 

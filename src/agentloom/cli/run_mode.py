@@ -12,6 +12,7 @@ import click
 
 from agentloom.cli.runs import Found, find
 from agentloom.errors import TargetError
+from agentloom.format.values import decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +44,8 @@ def left_alone(settings: Settings, script: str, args: Sequence[str]) -> int:
         sys.stderr.flush()
         os.execv(sys.executable, command)  # noqa: S606 - to run the user's program is what this is for
     code = subprocess.run(command, stdout=sys.stderr.fileno(), check=False).returncode
-    code = 128 - code if code < 0 else code
+    if code < 0:
+        settings.ended_by, code = -code, 128 - code
     settings.screen().data({"run": None, "status": "completed" if code == 0 else "failed", "exit": code})
     return code
 
@@ -80,10 +82,9 @@ def _found(settings: Settings, name: str, tags: Mapping[str, str]) -> Found:
 
 
 def _same_arguments(found: Found, recorded: Any, args: Sequence[str]) -> None:
-    then = cast("dict[str, Any]", recorded if isinstance(recorded, dict) else {})
-    positional = then.get("args")
-    if isinstance(positional, dict):  # a tuple, as it is written
-        positional = cast("dict[str, Any]", positional).get("$tuple")
+    value = decode(recorded)
+    then = cast("dict[str, Any]", value if isinstance(value, dict) else {})
+    positional = list(then.get("args") or ())
     named = cast("dict[str, Any]", then.get("kwargs") or {})
     now: list[Any] = []
     now_named: dict[str, Any] = {}
@@ -93,7 +94,7 @@ def _same_arguments(found: Found, recorded: Any, args: Sequence[str]) -> None:
             now_named[name] = value
         else:
             now.append(text)
-    if not _alike(now, positional or []) or not _alike(now_named, named):
+    if not _alike(now, positional) or not _alike(now_named, named):
         raise TargetError(
             f"{found.full_name} was recorded with other arguments: {_words(positional, named)}",
             hint="give the same, or record again",
@@ -104,19 +105,36 @@ def _alike(now: Any, then: Any) -> bool:
     """Whether words of a command line are what was recorded: themselves, or what they say as JSON."""
     if isinstance(now, str):
         try:
-            return bool(now == then or json.loads(now) == then)
+            return now == then or _same(json.loads(now), then)
         except ValueError:
             return False
+    return _of_one_shape(now, then) and all(_alike(one, other) for one, other in _side_by_side(now, then))
+
+
+def _same(now: Any, then: Any) -> bool:
+    """Whether two values are the same and of the same types: ``1`` is neither ``True`` nor ``1.0``."""
+    if isinstance(now, (dict, list)):
+        return _of_one_shape(now, then) and all(_same(one, other) for one, other in _side_by_side(now, then))
+    return type(now) is type(then) and bool(now == then or (now != now and then != then))  # noqa: PLR0124 - NaN
+
+
+def _of_one_shape(now: Any, then: Any) -> bool:
     if type(now) is not type(then) or len(now) != len(then):
         return False
+    return not isinstance(now, dict) or now.keys() == then.keys()
+
+
+def _side_by_side(now: Any, then: Any) -> list[tuple[Any, Any]]:
     if isinstance(now, dict):
-        return all(
-            name in then and _alike(value, then[name]) for name, value in cast("dict[str, Any]", now).items()
-        )
-    return all(_alike(one, other) for one, other in zip(now, then, strict=True))
+        return [(value, then[name]) for name, value in cast("dict[str, Any]", now).items()]
+    return list(zip(now, then, strict=True))
 
 
-def _words(positional: Any, named: Mapping[str, Any]) -> str:
-    words = [json.dumps(one, ensure_ascii=False) for one in cast("list[Any]", positional or [])]
-    words += [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in named.items()]
+def _words(positional: Sequence[Any], named: Mapping[str, Any]) -> str:
+    words = [_word(one) for one in positional]
+    words += [f"{name}={_word(value)}" for name, value in named.items()]
     return " ".join(words) or "none"
+
+
+def _word(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=repr)

@@ -29,6 +29,11 @@ class Ended:
     error: BaseException | None = None
 
     @property
+    def interrupted(self) -> bool:
+        """Whether it ended by Ctrl-C that it did not catch."""
+        return self.exit == 130 and isinstance(self.error, KeyboardInterrupt)
+
+    @property
     def status(self) -> str:
         """The run's status: ``completed`` (exit code 0), ``cancelled`` (Ctrl-C) or ``failed``."""
         if isinstance(self.error, KeyboardInterrupt):

@@ -27,9 +27,11 @@ _LAST_WORDS = 5.0
 
 @dataclass(slots=True)
 class Child:
-    """What a child process left behind. ``code`` is its exit code as a shell would see it (128 + signal)."""
+    """What a child process left behind. ``code`` is its exit code as a shell would see it (128 + signal); ``signal``
+    what it died of, if it did."""
 
     code: int
+    signal: int | None = None
     run: str | None = None
     done: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
@@ -88,7 +90,8 @@ def start(
     finally:
         os.close(lifeline)
     reader.join(_LAST_WORDS)  # a process that the program left behind may hold the pipe open for ever
-    return _child(128 - code if code < 0 else code, b"".join(received))
+    child = Child(128 - code, -code) if code < 0 else Child(code)
+    return _told(child, b"".join(received))
 
 
 def _started(
@@ -137,8 +140,7 @@ def _read_all(fd: int, into: list[bytes]) -> None:
             into.append(data)
 
 
-def _child(code: int, data: bytes) -> Child:
-    child = Child(code)
+def _told(child: Child, data: bytes) -> Child:
     for line in data.split(b"\n"):
         try:
             facts: dict[str, Any] = json.loads(line or b"{}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -93,6 +94,8 @@ def summary(run: ScriptRun, noting: Noting, ended: Ended) -> dict[str, Any]:
     return {
         "status": ended.status,
         "exit": ended.exit,
+        # Python ends so itself then, and passes for a process that Ctrl-C has ended.
+        "signal": signal.SIGINT if ended.interrupted else None,
         "tools": [
             {"name": tool.name, "place": tool.place, "effect": tool.effect} for tool in run.finder.found
         ],

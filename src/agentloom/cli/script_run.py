@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import threading
-import time
 import types
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from agentloom.cli.script_exec import Ended, run_main
 from agentloom.cli.script_loops import inner_loops
 from agentloom.cli.script_output import Capture, Place, StreamFacts
 from agentloom.cli.script_tools import around
+from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.refuse import Effects, Watch
 from agentloom.runtime.scope import current, entered
@@ -30,6 +30,7 @@ from agentloom.runtime.toolfind import Finder, tool_names
 
 __all__ = ["Program", "ScriptRun", "ignored", "one_press"]
 
+_monotonic = REAL_CLOCKS["monotonic"]
 _SAME_PRESS = 0.3
 """Seconds within which a second interrupt is the same Ctrl-C, passed on by the parent process."""
 
@@ -193,7 +194,7 @@ def _interrupts() -> Callable[[int, types.FrameType | None], None]:
     last = [-_SAME_PRESS]
 
     def interrupt(_number: int, _frame: types.FrameType | None) -> None:
-        now = time.monotonic()
+        now = _monotonic()
         again, last[0] = now - last[0] < _SAME_PRESS, now
         if not again:
             raise KeyboardInterrupt

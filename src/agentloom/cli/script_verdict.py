@@ -17,6 +17,7 @@ from agentloom.replay.refusal import Refusing
 from agentloom.replay.replayer import conclude
 from agentloom.replay.report import CallRef, Finding
 from agentloom.replay.source import ReplaySource
+from agentloom.runtime.guard_start import REAL_CLOCKS
 
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
@@ -26,6 +27,7 @@ __all__ = ["Reporter"]
 _GRACE = 1.0
 """Seconds that a program gets to end after a verdict; one that catches everything and goes on is stopped then."""
 _TICK = 0.1
+_monotonic = REAL_CLOCKS["monotonic"]  # a verdict may be sent from inside the run, whose clock is its own
 
 
 class Reporter:
@@ -52,7 +54,7 @@ class Reporter:
         self._refusing = refusing
         self._compared = compared
         self._alone = alone
-        self._began = time.monotonic()
+        self._began = _monotonic()
         self._sent: int | None = None
 
     @contextlib.contextmanager
@@ -79,7 +81,7 @@ class Reporter:
         report = conclude(
             source,
             self.code_now if self.code_now is not None else source.recording.code_facts(),
-            seconds=time.monotonic() - self._began,
+            seconds=_monotonic() - self._began,
             compared=self._compared(),
         )
         code = report.exit_code(strict_noted=bool(self._job.get("strict_noted")))
