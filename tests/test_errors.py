@@ -72,6 +72,10 @@ def test_what_the_reference_puts_in_brackets_is_an_attribute() -> None:
     facts: dict[str, dict[str, Any]] = {
         "AmbiguousRun": {"matches": ["a1", "a2"]},
         "LeaseHeld": {"owner": "somebody"},
+        "MailTaken": {"existing": "mail"},
+        "Suspended": {"run": "r", "asks": [], "due": 3},
+        "Expired": {"ask": "7", "due": 3},
+        "Interrupted": {"call": "root/a#1"},
         "UnrecordedEffect": {"what": "open", "file": "a.py", "line": 3, "function": "f"},
         "TrafficError": {"file": "a.har", "exchange": 2},
         "WorkflowError": {"step": "a", "steps": ["a", "b"]},

@@ -13,6 +13,7 @@
         │   ├── RunNotFound            no run of that id, prefix, tag or file
         │   ├── AmbiguousRun           a prefix or tag that fits several runs
         │   ├── LeaseHeld              another process is writing this run
+        │   ├── MailTaken              that answer was given before (existing)
         │   └── StoreFailed            no space, read-only, I/O error while recording (fail closed)
         ├── TargetError                an agent or script that cannot be found, imported or chosen
         │   └── NotRecorded            a trace asked for where nothing was recorded on purpose (why)
@@ -29,12 +30,15 @@
         ├── WorkflowError              a workflow that cannot be built (step)
         ├── DriftError                 code, packages or provider differ where the user asked for equality
         ├── RecordedError              stands for a recorded exception whose type is not loaded here
+        ├── Suspended                  a run that waits for a person, a message or a time (run, asks, due)
+        ├── Expired                    nobody answered in time, and there is no default (ask, due)
+        ├── Interrupted                the process died while a stream was read: there is no more of it (call)
         └── DivergenceError            a replay that asked for something else (report)
     BaseException
     └── ControlFlow                    never caught by ``except Exception`` (docs/internals.md, Verdicts)
         ├── Diverged                   raised inside the agent when its replay diverged
         ├── Stopped                    raised inside the agent when its run can no longer be recorded
-        └── Suspend                    raised inside the agent when it waits for a person (later)
+        └── Suspend                    raised inside the agent when its run waits for a person
 
 Every error carries fields, not only text; its message says what happened, where, and what to do next.
 """
@@ -50,10 +54,13 @@ __all__ = [
     "Diverged",
     "DivergenceError",
     "DriftError",
+    "Expired",
     "FormatError",
     "IntegrityError",
+    "Interrupted",
     "LeaseHeld",
     "LoomError",
+    "MailTaken",
     "ModelError",
     "NoActiveRun",
     "NotRecorded",
@@ -67,6 +74,7 @@ __all__ = [
     "StoreError",
     "StoreFailed",
     "Suspend",
+    "Suspended",
     "TargetError",
     "TemplateError",
     "TraceError",
@@ -176,6 +184,12 @@ class LeaseHeld(StoreError):
     """Another process (``owner``) is writing this run."""
 
     owner = _fact("owner", "Who writes it, as far as it is known.")
+
+
+class MailTaken(StoreError):
+    """Mail of that kind and key was posted to the run before: of several at once one wins. ``existing`` is that one."""
+
+    existing = _fact("existing", "The mail that was there before.")
 
 
 class StoreFailed(StoreError):
@@ -363,6 +377,31 @@ class DivergenceError(LoomError):
         self.report = report
 
 
+class Suspended(LoomError):
+    """The run waits for what no process does: its process has ended the work on it, and whoever answers resumes it.
+
+    ``run`` is its id, ``asks`` what is open (``OpenAsk``), ``due`` when it goes on without an answer (nanoseconds since
+    1970), or None.
+    """
+
+    run = _fact("run", "The id of the run.")
+    asks = _fact("asks", "What it waits for.")
+    due = _fact("due", "When it goes on by itself: nanoseconds since 1970.")
+
+
+class Expired(LoomError):
+    """Nobody answered before the deadline, and the question has no default."""
+
+    ask = _fact("ask", "The id of the question.")
+    due = _fact("due", "The deadline: nanoseconds since 1970.")
+
+
+class Interrupted(LoomError):
+    """The process died while the agent read a stream: what it had read stands, and there is no more of it."""
+
+    call = _fact("call", "The id of the call.")
+
+
 class ControlFlow(BaseException):
     """Control flow that an agent's ``except Exception`` must not swallow."""
 
@@ -379,4 +418,9 @@ class Stopped(ControlFlow):
 
 
 class Suspend(ControlFlow):
-    """Raised inside the agent when the run waits for a person or a message."""
+    """Raised inside the agent when its run waits for a person, a message or a time; whoever started the run gets
+    ``Suspended``. ``due``: when it goes on by itself (nanoseconds since 1970), or None."""
+
+    def __init__(self, due: int | None = None) -> None:
+        super().__init__("the run waits for what no process does")
+        self.due = due

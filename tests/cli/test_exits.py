@@ -21,7 +21,7 @@ def test_every_error_class_has_a_code_on_purpose() -> None:
         expected = (
             Exit.INTEGRITY if kind in integrity
             else Exit.DIVERGENCE if kind in {errors.Diverged, errors.DivergenceError}
-            else Exit.SUSPENDED if kind is errors.Suspend
+            else Exit.SUSPENDED if kind in {errors.Suspend, errors.Suspended}
             else Exit.ERROR
         )  # fmt: skip
         assert exit_code(error) == expected, name

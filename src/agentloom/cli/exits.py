@@ -55,7 +55,7 @@ def exit_code(error: BaseException) -> Exit:
         return Exit.INTEGRITY
     if isinstance(error, errors.DivergenceError | errors.Diverged):
         return Exit.DIVERGENCE
-    if isinstance(error, errors.Suspend):
+    if isinstance(error, errors.Suspend | errors.Suspended):
         return Exit.SUSPENDED
     if isinstance(error, KeyboardInterrupt):
         return Exit.INTERRUPTED

@@ -12,6 +12,7 @@ from typing import Literal
 from agentloom.format.captures import Grown
 from agentloom.format.values import Tree, Types
 from agentloom.runtime.changes import Change
+from agentloom.runtime.outside import Outside
 from agentloom.runtime.profiles import Profile
 
 __all__ = ["Arrival", "Call", "CallSpec", "Kept", "Status"]
@@ -28,7 +29,7 @@ class CallSpec:
 
     ``request`` is captured (encoded) when the call begins; ``profile`` names the rule that sorts its fields into
     key, noted and secret, and ``change`` is what a tool changes of it; ``series`` names a growing history whose lists
-    share prefixes in the file.
+    share prefixes in the file. ``outside``: no process performs it, it waits for somebody.
     """
 
     type: str
@@ -41,6 +42,7 @@ class CallSpec:
     src: str | None = None
     stream: bool = False
     change: Change | None = None
+    outside: Outside | None = None
 
 
 @dataclass(slots=True)
