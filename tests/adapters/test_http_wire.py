@@ -7,16 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentloom.adapters.http_wire import (
-    EventReader,
-    answer_fields,
-    body_bytes,
-    body_fields,
-    event_bytes,
-    head_fields,
-    head_pairs,
-    request_fields,
-)
+from agentloom.adapters.http_bodies import answer_fields, body_bytes, body_fields
+from agentloom.adapters.http_wire import EventReader, event_bytes, head_fields, head_pairs, request_fields
 
 
 def read(*pieces: bytes) -> list[dict[str, Any]]:

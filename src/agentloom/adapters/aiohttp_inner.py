@@ -11,13 +11,8 @@ from typing import Any, cast
 from agentloom.adapters.aiohttp_errors import restored
 from agentloom.adapters.aiohttp_outer import Outer
 from agentloom.adapters.exchanges import Classified, classified, exchange_of, tell
-from agentloom.adapters.http_wire import (
-    body_bytes,
-    head_pairs,
-    head_reason,
-    value_bytes,
-    written_body,
-)
+from agentloom.adapters.http_bodies import body_bytes
+from agentloom.adapters.http_wire import head_pairs, head_reason, value_bytes, written_body
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import AsyncStream, call_async, open_async
 

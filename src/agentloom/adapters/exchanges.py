@@ -10,7 +10,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, I
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.adapters.http_wire import EventReader, answer_fields, body_fields, plain_body, request_fields
+from agentloom.adapters.http_bodies import answer_fields, body_fields, plain_body
+from agentloom.adapters.http_wire import EventReader, request_fields
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.work import Work, doing

@@ -22,13 +22,8 @@ from agentloom.adapters.exchanges import (
     piece_of,
     whole_of,
 )
-from agentloom.adapters.http_wire import (
-    head_fields,
-    head_pairs,
-    head_reason,
-    plain_body,
-    value_bytes,
-)
+from agentloom.adapters.http_bodies import plain_body
+from agentloom.adapters.http_wire import head_fields, head_pairs, head_reason, value_bytes
 
 __all__ = ["answer_of", "clean", "head_of", "piece_bytes", "values_of", "whole_value"]
 

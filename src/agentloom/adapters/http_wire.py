@@ -14,28 +14,22 @@ headers are in lower case, ``names`` has them as they came. Values of headers th
 
 from __future__ import annotations
 
-import json
+import itertools
 import re
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
-import orjson
-
+from agentloom.adapters.http_bodies import body_bytes, body_fields, json_fields
 from agentloom.runtime.profiles import is_secret_header
 
 __all__ = [
     "EventReader",
-    "answer_fields",
-    "body_bytes",
-    "body_fields",
     "event_bytes",
     "head_fields",
     "head_pairs",
     "head_reason",
-    "plain_body",
     "request_fields",
     "value_bytes",
     "written_body",
@@ -121,29 +115,6 @@ def _shown(hidden: Mapping[str, str]) -> str:
     return unquote(hidden["secret"]) if "quoted" in hidden else hidden["secret"]
 
 
-def plain_body(encoding: str | None, body: bytes) -> bytes:
-    """The body of a request without its compression (gzip, deflate), which holds the time and depends on the library.
-    One that is not what it says, is compressed otherwise, or unfolds to over 256 MiB stays as it is."""
-    kind = (encoding or "").strip().lower()
-    if not body or kind not in ("gzip", "x-gzip", "deflate"):
-        return body
-    for window in (
-        zlib.MAX_WBITS | 32,
-        -zlib.MAX_WBITS,
-    ):  # with a header of either kind; deflate as some send it
-        unfolding = zlib.decompressobj(window)
-        try:
-            plain = unfolding.decompress(body, _UNFOLDED)
-        except zlib.error:
-            continue
-        if unfolding.eof and not unfolding.unused_data:
-            return plain
-    return body
-
-
-_UNFOLDED = 256 << 20  # bytes
-
-
 def request_fields(
     method: str, url: str, content_type: str | None, body: bytes, content: dict[str, Any] | None = None
 ) -> dict[str, Any]:
@@ -183,91 +154,6 @@ def _form(body: bytes, boundary: bytes) -> dict[str, Any] | None:
     return form
 
 
-def body_fields(content_type: str | None, body: bytes) -> dict[str, Any]:
-    """A body as ``{"json": value}`` when it says that it is JSON and is, else ``text`` when UTF-8, else ``bytes``."""
-    if not body:
-        return {}
-    kind = (content_type or "").partition(";")[0].strip().lower()
-    if kind == "application/json" or kind.endswith("+json"):
-        try:
-            return {"json": _loaded(body)}
-        except (ValueError, RecursionError):  # it says JSON and is not: kept as the text that it is
-            pass
-    try:
-        return {"text": body.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {"bytes": body}
-
-
-def _loaded(body: bytes) -> Any:
-    """What ``json.loads`` gives, in a fraction of its time where the body is compact JSON, as SDKs send it."""
-    try:
-        value: Any = orjson.loads(body)
-        if orjson.dumps(value) == body:  # nothing was lost: no key twice, no integer over 64 bits
-            return value
-    except (ValueError, TypeError):
-        pass
-    return json.loads(body)
-
-
-def answer_fields(content_type: str | None, body: bytes) -> dict[str, Any]:
-    """``body_fields`` of an answer, which come back as the very same bytes: JSON that is not in compact form has its
-    ``layout`` beside it, or, where that does not describe it, its ``text``."""
-    fields = body_fields(content_type, body)
-    if "json" not in fields or _json_bytes(fields["json"]) == body:
-        return fields
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError:  # JSON in another encoding
-        return {"bytes": body}
-    inner = text.strip(" \t\r\n")
-    before = text[: text.index(inner)] if inner else ""
-    indent = _INDENT.match(inner)
-    layout: dict[str, Any] = {"indent": len(indent[1])} if indent else {}
-    edges = {"before": before, "after": text[len(before) + len(inner) :]}
-    layout |= {name: edge for name, edge in edges.items() if edge}
-    ways: list[dict[str, Any]] = [{}, {"ascii": True}, {"spaced": True}, {"spaced": True, "ascii": True}]
-    if not layout and body.isascii() and b"\\u" not in body:
-        del ways[:2]  # what was tried already
-    for more in ways:
-        if _laid_out(fields["json"], layout | more) == body:
-            return fields | {"layout": layout | more}
-    return fields | {"text": text}
-
-
-_INDENT = re.compile(r"[\[{]\n( +)")
-
-
-def _laid_out(value: Any, layout: Mapping[str, Any]) -> bytes:
-    indent: int | None = layout.get("indent")
-    spaced = indent is not None or layout.get("spaced")
-    colon, comma = (": " if spaced else ":"), (", " if spaced and indent is None else ",")
-    ascii_only = bool(layout.get("ascii"))
-    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, separators=(comma, colon))
-    return f"{layout.get('before', '')}{text}{layout.get('after', '')}".encode("utf-8", "surrogatepass")
-
-
-def body_bytes(fields: Mapping[str, Any]) -> bytes:
-    """The bytes of a body that ``answer_fields`` took apart (of ``body_fields``: JSON in compact form)."""
-    if "text" in fields:
-        return cast(str, fields["text"]).encode("utf-8")
-    if "json" in fields:
-        layout: Mapping[str, Any] | None = fields.get("layout")
-        return _json_bytes(fields["json"]) if layout is None else _laid_out(fields["json"], layout)
-    return cast(bytes, fields.get("bytes", b""))
-
-
-def _json_bytes(value: Any) -> bytes:
-    try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        # httpx's iter_lines ends lines at these, and no server that escapes them means that.
-        for mark, escape in (("\x85", "\\u0085"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):
-            text = text.replace(mark, escape)
-        return text.encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate: only an escape can carry it
-        return json.dumps(value, separators=(",", ":")).encode("ascii")
-
-
 class EventReader:
     """Splits the bytes of an event stream (WHATWG server-sent events) into one value for each event.
 
@@ -279,49 +165,69 @@ class EventReader:
 
     def __init__(self) -> None:
         self._rest = b""
-        self._raw = b""
+        self._raw: list[bytes] = []  # the lines of an event that has begun, with their ends
         self._lines: list[bytes] = []
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
         """The events that ``data`` completes."""
-        whole = self._rest + data
-        # A carriage return at the very end may be half of a line end: it waits for the next bytes.
-        held = b"\r" if whole.endswith(b"\r") else b""
-        *lines, rest = _LINE_ENDS.split(whole[: len(whole) - len(held)])
-        self._rest = rest + held
-        for line, end in zip(lines[::2], lines[1::2], strict=True):
-            yield from self._line(line, end)
+        whole = self._rest + data if self._rest else data
+        if b"\r" not in whole:
+            lines = whole.split(b"\n")
+            self._rest = lines.pop()
+            ends: Iterable[bytes] = itertools.repeat(b"\n")
+        else:
+            # A carriage return at the very end may be half of a line end: it waits for the next bytes.
+            held = b"\r" if whole.endswith(b"\r") else b""
+            *parts, rest = _LINE_ENDS.split(whole[: len(whole) - len(held)])
+            self._rest = rest + held
+            lines, ends = parts[::2], parts[1::2]
+        for line, end in zip(lines, ends, strict=False):
+            self._raw.append(line + end)
+            if line:
+                self._lines.append(line)
+            else:
+                yield self._event()
 
     def finish(self) -> Iterator[dict[str, Any]]:
         """What is left at the stream's end: an event that a carriage return ends, or the part of one that was cut."""
         if self._rest.endswith(b"\r"):
-            rest, self._rest = self._rest[:-1], b""
-            yield from self._line(rest, b"\r")
-        left = self._raw + self._rest
+            line, self._rest = self._rest, b""
+            self._raw.append(line)
+            if line == b"\r":
+                yield self._event()
+            else:
+                self._lines.append(line[:-1])
+        left = b"".join(self._raw) + self._rest
         if left:
             yield _as_it_came(left)
-        self._raw, self._rest = b"", b""
+        self._raw, self._rest = [], b""
 
-    def _line(self, line: bytes, end: bytes) -> Iterator[dict[str, Any]]:
-        self._raw += line + end
-        if line:
-            self._lines.append(line)
-            return
-        raw, lines = self._raw, self._lines
-        self._raw, self._lines = b"", []
-        fields = [one for one in lines if not one.startswith(b":")]
+    def _event(self) -> dict[str, Any]:
+        """The event that an empty line has ended."""
+        parts, lines = self._raw, self._lines
+        self._raw, self._lines = [], []
+        raw = b"".join(parts)
+        if (
+            len(lines) == 1
+            and raw[:7] == b"data: {"
+            and len(raw) == len(lines[0]) + 2
+            and raw[-2:] == b"\n\n"
+        ):
+            known = json_fields(raw[6:-2])
+            if "json" in known and "text" not in known:
+                return known  # by far the most are of this form
+        fields = [one for one in lines if one[:1] != b":"]
         event = _plain_event(fields) if fields else None
         if event is None:
-            yield _as_it_came(raw)
-            return
-        if lines != fields or not _in_order(fields):
+            return _as_it_came(raw)
+        if len(lines) != len(fields) or not _in_order(fields):
             event["raw"] = raw.decode("utf-8")
         elif raw != b"\n".join(fields) + b"\n\n":
             if raw == b"\r\n".join(fields) + b"\r\n\r\n":
                 event["ends"] = "\r\n"
             else:
                 event["raw"] = raw.decode("utf-8")
-        yield event
+        return event
 
 
 _ORDER = (b"event: ", b"id: ", b"retry: ", b"data: ")
@@ -359,7 +265,7 @@ def _plain_event(lines: list[bytes]) -> dict[str, Any] | None:
             return None
     text = "\n".join(data)
     if text.startswith(("{", "[")):
-        fields = answer_fields("application/json", text.encode())
+        fields = json_fields(text.encode())
         if "json" not in fields:  # "[DONE]", or text that only looks like JSON
             return event | {"data": text}
         event["json"] = fields["json"]

@@ -28,13 +28,8 @@ from agentloom.adapters.exchanges import (
     tell,
     whole_of,
 )
-from agentloom.adapters.http_wire import (
-    body_bytes,
-    head_fields,
-    head_pairs,
-    head_reason,
-    value_bytes,
-)
+from agentloom.adapters.http_bodies import body_bytes
+from agentloom.adapters.http_wire import head_fields, head_pairs, head_reason, value_bytes
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
 from agentloom.runtime.work import Work, doing
 

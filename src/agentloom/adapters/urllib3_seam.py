@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, tell
+from agentloom.adapters.http_bodies import body_bytes
 from agentloom.adapters.http_client import answer_of, piece_bytes, values_of, whole_value
-from agentloom.adapters.http_wire import body_bytes
 from agentloom.adapters.releases import needed
 from agentloom.adapters.urllib3_errors import cleaned, restored
 from agentloom.errors import NotSupported
