@@ -25,6 +25,7 @@ Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
 
 EXACT = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _SORTED = EXACT | orjson.OPT_SORT_KEYS
+_CONTAINERS = (dict, list)
 _MAP_TAG = re.compile(rb'\{"\$map":')
 
 # The canonical form is the specification's, not "what orjson does": an orjson that formats one of these numbers in
@@ -50,7 +51,7 @@ def dump(tree: Tree) -> bytes:
         data = orjson.dumps(tree, option=EXACT)
     except TypeError as error:
         raise ValueRefused("value", type(tree).__name__, f"not a tree: {error}") from error
-    if b"null" in data:
+    if b"null" in data and orjson.loads(data) != tree:  # NaN and infinities are written as null
         _refuse_nan(tree)
     if len(data) >= 2 * LINE_DEPTH and too_deep(tree):
         raise ValueRefused("value", type(tree).__name__, f"more than {LINE_DEPTH} levels deep")
@@ -93,7 +94,7 @@ def too_deep(tree: Tree) -> bool:
         below: list[Any] = []
         for container in level:
             children: Iterable[Any] = container.values() if is_map(container) else container
-            below.extend([child for child in children if is_container(child)])
+            below += [child for child in children if type(child) in _CONTAINERS]
         if not below:
             return False
         level = below

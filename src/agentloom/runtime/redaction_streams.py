@@ -32,6 +32,7 @@ _TAIL = 4096  # bytes of what was written that are looked at again with what fol
 _LEVELS = 16
 _MARK = START.encode()
 _NUMBERED = ("index", "output_index", "content_index", "summary_index", "contentBlockIndex")
+_NUMBERS = frozenset(_NUMBERED)
 _ALIKE = {"content_block": "delta"}  # Anthropic: what a block starts with goes on in its deltas
 _NO_TEXT = frozenset(("type", "role", "object", "model", "event", "finish_reason", "$ref", *ALTERNATIVES))
 Path = tuple[Any, ...]
@@ -69,10 +70,14 @@ class Joined:
     def __init__(self, redactor: _Redactor) -> None:
         self._redactor = redactor
         self._ways = (_Texts(redactor, in_order=False), _Texts(redactor, in_order=True))
+        self._begun = False
 
     def redacted(self, values: list[Tree], *, final: bool) -> list[Tree]:
         """The chunks as they are written; the very same where nothing in them is secret. ``final``: no more
         will come."""
+        if final and len(values) == 1 and not self._begun:
+            return values  # nothing goes on in another chunk: a payload as any other
+        self._begun = True
         made = _changed(values, [way.spans(values, final=final) for way in self._ways])
         self._redactor.was_joined(made)
         return made
@@ -123,8 +128,13 @@ class _Texts:
             self._collect_map(number, tree, place, key, levels, wanted)
         elif is_list(tree):
             for index, item in enumerate(tree):
-                message = is_map(item) and "role" in item
-                own = message or (is_map(item) and any(name in item for name in _NUMBERED))
+                if is_map(item):
+                    message = "role" in item
+                    own = message or not _NUMBERS.isdisjoint(item)
+                elif type(item) is str or is_list(item):
+                    message = own = False
+                else:
+                    continue
                 at = (*key, index) if message or not (own or self._in_order) else key
                 self._collect(number, item, (*place, index), at, levels - 1, wanted or not own)
 
@@ -135,16 +145,16 @@ class _Texts:
             if wanted:
                 self._add(number, (*place, tag), key, base64.b64decode(tree[tag]), True)
             return
-        below = (*key, *_marks(tree))
+        marks = () if _NUMBERS.isdisjoint(tree) and type(tree.get("delta")) is not str else _marks(tree)
+        below = (*key, *marks) if marks else key
         for name, item in tree.items():
-            if name in _NO_TEXT:
-                continue
-            at = (*below, _ALIKE.get(name, name))
             if type(item) is str:
-                if item and wanted:
+                if item and wanted and name not in _NO_TEXT:
                     data = item.encode("utf-8", "surrogatepass")
+                    at = (*below, _ALIKE.get(name, name))
                     self._add(number, (*place, name), at, data, not is_piece(name, tree))
-            elif type(item) is dict or type(item) is list:
+            elif (type(item) is dict or type(item) is list) and item and name not in _NO_TEXT:
+                at = (*below, _ALIKE.get(name, name))
                 self._collect(number, item, (*place, name), at, levels - 1, wanted)
 
     def _add(self, number: int, place: Path, key: Path, data: bytes, apart: bool) -> None:
