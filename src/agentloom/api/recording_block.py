@@ -151,7 +151,9 @@ class RecordedBlock(Handle):
         return value
 
     def _begin(self, session: Session) -> None:
-        """In sync code the run belongs to this thread, and adopts those that it starts."""
+        """In sync code the run belongs to this thread, and adopts those that it starts. A call that is all that a task
+        does is placed where the block begins: none of the program's code is around it."""
+        session.root.src = session.engine.places.caller()
         if _loop() is None:
             session.engine.take()
         else:

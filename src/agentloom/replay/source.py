@@ -36,6 +36,7 @@ __all__ = ["ReplaySource"]
 
 T = TypeVar("T")
 _SECOND = 1_000_000_000
+_ENDED_BEFORE = "The agent waits for its outcome; when recorded the run ended before it came."
 
 
 class ReplaySource:
@@ -360,6 +361,20 @@ class ReplaySource:
         if step is None or step.kind != "left" or step.call is not recorded:
             return None
         return self.recording.seconds(recorded.seq, step.seq)
+
+    def left_behind(self, call: Call) -> float | None:
+        """Of a call in place that was under way when the recorded run ended: the seconds after which that was; else
+        None."""
+        recorded, end = self._open.get(call.id), self.recording.end
+        if recorded is None or end is None or recorded.status is not None or recorded.chunks != call.chunks:
+            return None
+        return self.recording.seconds(recorded.seq, cast(int, end["seq"]))
+
+    def not_left_behind(self, call: Call) -> Diverged:
+        """The finding where the run does not end while it is under way."""
+        recorded = self._open[call.id]
+        ref = ref_now(call, recorded, recorded.index)
+        return self._failed(Finding("extra", ref, _ENDED_BEFORE, reason="past the end"))
 
     def cancelled_since(self, position: int) -> float | None:
         """Whether somebody outside cancelled the run's inner loop between there and here when recorded: after so many
@@ -710,9 +725,8 @@ class ReplaySource:
             return self._failed(self._end_finding(waiting))
         if waiting is not None:
             recorded = self._open.get(waiting.id)
-            message = "The agent waits for its outcome; when recorded the run ended before it came."
             ref = ref_now(waiting, recorded, recorded.index if recorded else None)
-            return self._failed(Finding("extra", ref, message, reason="past the end"))
+            return self._failed(Finding("extra", ref, _ENDED_BEFORE, reason="past the end"))
         due = "" if timer is None else f" (a timer due at {timer / _SECOND:.3f} s)"
         message = f"The agent still waits{due}; when recorded the run had ended here."
         return self._failed(Finding("extra", None, message, reason="past the end"))
@@ -728,9 +742,8 @@ class ReplaySource:
         Everything before matched."""
         calls = self.recording.calls
         dead = next((item for item in calls if item.status is None), None)
-        where = (
-            f"; call {dead.index} ({dead.type} {dead.name}) has no outcome, it is in doubt" if dead else ""
-        )
+        doubt = "was under way" if self.recording.closed else "has no outcome, it is in doubt"
+        where = f"; call {dead.index} ({dead.type} {dead.name}) {doubt}" if dead else ""
         what = "the run was interrupted" if self.recording.closed else "its process died"
         message = f"The recording ends here: {what} after call {len(calls)}{where}."
         ref = None

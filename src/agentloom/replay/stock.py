@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from agentloom.errors import NotRecorded
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.calls import Arrival, Call
 from agentloom.runtime.driver_async import AsyncDriver, one_turn
+
+if TYPE_CHECKING:
+    from agentloom.runtime.session import Session
 
 __all__ = ["MORE", "ReplayInPlace"]
 
@@ -17,7 +22,8 @@ T = TypeVar("T")
 
 
 MORE = 5.0
-"""Seconds that are waited for a cancellation beyond twice the time after which it came when recorded."""
+"""Seconds that are waited for a cancellation, or for the end of the run, beyond twice the time after which it came when
+recorded."""
 
 
 class ReplayInPlace:
@@ -27,8 +33,22 @@ class ReplayInPlace:
         self._source = source
         self.on_cut_off: Callable[[], None] | None = None
         """Called where the agent is to be cancelled, before that is waited for."""
+        self._over = threading.Event()
+        self._until_over: list[asyncio.Future[None]] = []
+
+    def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
+        self._wait_for_the_end(call)
+        return self._source.inline(call, _never)
+
+    def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
+        self._source.open_inline(call, _never)
+
+    def next_inline(self, call: Call) -> Arrival:
+        self._wait_for_the_end(call)
+        return self._source.next_inline(call)
 
     async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
+        await self._end(call)
         await self._cut_off(call)
         arrival = self._source.inline(call, _never)
         await one_turn()  # other tasks of the loop go on while a call is under way
@@ -38,6 +58,7 @@ class ReplayInPlace:
         self._source.open_inline(call, _never)
 
     async def next(self, call: Call) -> Arrival:
+        await self._end(call)
         await self._cut_off(call)
         arrival = self._source.next_inline(call)
         await one_turn()
@@ -59,6 +80,39 @@ class ReplayInPlace:
                 ):  # the one that was recorded, and taken by the code
                     await self._until_cancelled(None, after)
 
+    def ended(self, session: Session, left: Sequence[Call]) -> None:
+        self._over.set()
+        for future in self._until_over:
+            with contextlib.suppress(RuntimeError):  # its loop is closed
+                future.get_loop().call_soon_threadsafe(_wake, future)
+
+    def late(self, call: Call, session: Session) -> None:
+        raise _after_the_end(call)
+
+    # What was under way when the recorded run ended waits until this one does: then it is known that nobody in the run
+    # waits for it.
+
+    def _wait_for_the_end(self, call: Call) -> None:
+        after = self._source.left_behind(call)
+        if after is None:
+            return
+        limit = 2 * after + MORE
+        if not self._over.wait(limit):
+            raise self._source.not_left_behind(call)
+        raise _after_the_end(call)
+
+    async def _end(self, call: Call) -> None:
+        after = self._source.left_behind(call)
+        if after is None:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._until_over.append(future)
+        if not self._over.is_set():
+            await asyncio.wait([future], timeout=2 * after + MORE)
+        if not self._over.is_set():
+            raise self._source.not_left_behind(call)
+        raise _after_the_end(call)
+
     async def _cut_off(self, call: Call) -> None:
         """Where the agent cancelled the call when recorded: wait until it does so."""
         after = self._source.cut_off(call)
@@ -72,6 +126,20 @@ class ReplayInPlace:
         limit = 2 * after + MORE
         await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=limit)
         raise self._source.not_cancelled(call, limit)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _after_the_end(call: Call) -> NotRecorded:
+    why = "came after the recorded run had ended"
+    return NotRecorded(
+        f"what {call.type} {call.name} gave {why}, and is not in the trace",
+        hint="await it before the run ends, and record again",
+        why=why,
+    )
 
 
 def _never() -> Any:

@@ -138,6 +138,8 @@ def recorded_ref(recording: Recording, call: RecordedCall, *, words: bool = True
     if words and (call.value is None or journal.has(call.value)):
         streamed = _streamed(recording, call) if call.type == "model" and call.chunks else None
         outcome = streamed or outcome_words(call.type, call.status, unprinted(recording.outcome(call)))
+        if call.status is None and recording.closed:
+            outcome = "no outcome (the run ended meanwhile)"
     return CallRef(
         call.id, call.type, call.name, call.index, call.src, call.src, call.effect, summary, outcome
     )

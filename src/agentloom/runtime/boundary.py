@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self, cast
 
@@ -85,11 +84,11 @@ def open_inline(spec: CallSpec, perform: Callable[[Call], Iterator[object]]) -> 
     scope = taking_part(spec.type)
     if scope is None:
         return cast(SyncStream, plainly.PlainStream(spec, perform))
-    if scope.session.stock is not None:
-        scope.session.stock.refuse_reader(scope, f"{spec.type} {spec.name}")
-    with _alone(scope):
-        call = scope.session.engine.begin(spec, scope)
-        scope.session.source.open_inline(call, partial(perform, call))
+    stock = scope.session.stock
+    if stock is not None:
+        return SyncStream(stock.open_inline(spec, scope, perform), scope, stock)
+    call = scope.session.engine.begin(spec, scope)
+    scope.session.source.open_inline(call, partial(perform, call))
     return SyncStream(call, scope)
 
 
@@ -120,10 +119,10 @@ class AsyncStream:
             raise StopAsyncIteration
         if self._reading is not None:
             raise RuntimeError(f"the stream {self.call.id} is already being read by another task")
-        session = self._scope.session
-        session.engine.guard()
         if self._stock is not None:
             return await self._next_on_stock(self._stock)
+        session = self._scope.session
+        session.engine.guard()
         self.call.sink = self._reading = future = _loop_of(self._scope, self.call.spec).create_future()
         session.source.want(self.call)
         try:
@@ -175,9 +174,10 @@ class AsyncStream:
 class SyncStream:
     """The chunks of a stream whose reader blocks. ``close`` (also by ``with``) leaves it early."""
 
-    def __init__(self, call: Call, scope: Scope) -> None:
+    def __init__(self, call: Call, scope: Scope, stock: StockCalls | None = None) -> None:
         self.call = call
         self._scope = scope
+        self._stock = stock
         self._finished = False
 
     def __iter__(self) -> SyncStream:
@@ -186,27 +186,36 @@ class SyncStream:
     def __next__(self) -> object:
         if self._finished:
             raise StopIteration
+        try:
+            delivery = self._delivered()
+        except BaseException:
+            self._finished = True
+            raise
+        if delivery.done:
+            self._finished = True
+            raise StopIteration
+        return delivery.value
+
+    def _delivered(self) -> Delivery:
+        if self._stock is not None:
+            return self._stock.next_inline(self.call, self._scope)
         session = self._scope.session
         session.engine.guard()
         try:
-            with _alone(self._scope, waits=True):
-                arrival = session.source.next_inline(self.call)
+            arrival = session.source.next_inline(self.call)
         except ControlFlow as failure:
-            self._finished = True
             session.engine.fail(failure)
-        with _alone(self._scope):
-            delivery = session.engine.deliver(arrival)
-        if delivery.done:
-            self._finished = True
-            delivery.unwrap()
-            raise StopIteration
-        return delivery.value
+        delivery = session.engine.deliver(arrival)
+        delivery.unwrap()
+        return delivery
 
     def close(self) -> None:
         """Leave the stream where it is. Harmless when it ended already."""
         if not self._finished:
             self._finished = True
-            with _alone(self._scope):
+            if self._stock is not None:
+                self._stock.leave(self.call, self._scope)
+            else:
                 self._scope.session.engine.end_by_agent(self.call, "closed")
 
     def __enter__(self) -> Self:
@@ -214,17 +223,6 @@ class SyncStream:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-_NOBODY_ELSE = nullcontext()
-
-
-def _alone(scope: Scope, *, waits: bool = False) -> AbstractContextManager[None]:
-    """A block of one thread at a time, or one that waits, in a run whose calls are made by whoever makes them."""
-    stock = scope.session.stock
-    if stock is None:
-        return _NOBODY_ELSE
-    return stock.waiting(scope) if waits else stock.alone(scope)
 
 
 def _as_delivery(value: object) -> Delivery:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from agentloom.errors import ControlFlow
 from agentloom.runtime.calls import Arrival
 from agentloom.runtime.engine import Delivery
+from agentloom.runtime.left_behind import tell_tasks
 from agentloom.runtime.loop import InnerLoop, refused_threadsafe
 from agentloom.runtime.loop_bridge import Bridge
 from agentloom.runtime.loop_hooks import hold_hooks
@@ -58,6 +59,7 @@ class AsyncDriver:
         self._turned = False
         self._asked = False
         self._idle = True
+        self._left_behind: list[str] = []
 
     @property
     def cancelled(self) -> bool:
@@ -70,7 +72,9 @@ class AsyncDriver:
         """Run the agent while the caller's loop performs host work. Cancelling the caller cancels the agent."""
         wake = asyncio.Event()
         self._listen(wake, asyncio.get_running_loop())
-        return await self._alive(main, wake)
+        value = await self._alive(main, wake)
+        tell_tasks(self.session, self._left_behind)
+        return value
 
     def run_blocking(self, main: Coroutine[Any, Any, T]) -> T:
         """Run the agent from a source that never has to wait (a replay)."""
@@ -99,6 +103,8 @@ class AsyncDriver:
                 self._fetch(task)
                 await self._settle(wake)
                 raise
+            if not task.cancelled():
+                self._left_behind = [_name_of(one) for one in self._left_over()]
             await self._settle(wake)
             return task.result()
         finally:
@@ -409,6 +415,11 @@ class AsyncDriver:
             for task in left:
                 task.cancel()
             self.loop.pump()
+
+
+def _name_of(task: asyncio.Task[Any]) -> str:
+    work = task.get_coro()
+    return f"{getattr(work, '__qualname__', type(work).__qualname__)}()"
 
 
 def _drained(session: Session) -> bool:

@@ -483,6 +483,11 @@ class Engine:
         return self._ended or self.failure is not None
 
     @property
+    def ended(self) -> bool:
+        """Whether the run has come to its end as its code had it: what goes on is no part of it."""
+        return self._ended and self.failure is None
+
+    @property
     def writing(self) -> bool:
         """Whether an entry is being written: what a store does meanwhile is not the agent's doing."""
         return self._torn and self.failure is None

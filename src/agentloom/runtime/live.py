@@ -21,7 +21,7 @@ from agentloom.runtime.profiles import Profile
 from agentloom.runtime.scope import leave, outside, run_outside
 from agentloom.runtime.source import TICK, StateEntry
 
-__all__ = ["LiveSource"]
+__all__ = ["LiveSource", "close_stream", "lazily", "next_of"]
 
 _SLICE = 5_000_000
 """Nanoseconds after which the loop has a turn, where calls are performed without waiting all the time: others use it
@@ -104,27 +104,16 @@ class LiveSource:
         return Arrival("outcome", call, value=value, vt=now - self._origin, dur=now - began)
 
     def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
-        # The iterator is made at the first read, so that an error of making it is an outcome like any other.
-        self._open[call.id] = _Open(self.now(), iterator=_lazily(perform))
+        self._open[call.id] = _Open(self.now(), iterator=lazily(perform))
 
     def next_inline(self, call: Call) -> Arrival:
         opened = self._open[call.id]
         iterator = opened.iterator
         if iterator is None:
             raise RuntimeError(f"{call.id} is not a blocking stream")
-        context = outside()
-        try:
-            value = context.run(next, iterator)
-        except StopIteration:
-            arrival = Arrival("outcome", call)
-        except BaseException as error:  # noqa: BLE001 - recorded as the stream's end and raised again in the agent
-            arrival = Arrival("outcome", call, "error", error=error)
-        else:
-            now = self.now()
-            return Arrival("chunk", call, value=value, vt=now, offset=now - opened.began)
-        del self._open[call.id]
-        arrival.vt = self.now()
-        arrival.dur = arrival.vt - opened.began
+        arrival = next_of(iterator, call, opened.began, self.now)
+        if arrival.kind == "outcome":
+            del self._open[call.id]
         return arrival
 
     # -- awaited calls -------------------------------------------------------------------------------------------
@@ -323,17 +312,40 @@ def _stop(call: str, opened: _Open) -> None:
     """Stop the work of a call that nobody waits for. What goes wrong there is not part of the run: it is logged."""
     if opened.task is not None:
         opened.task.cancel()
-    close = getattr(opened.iterator, "close", None)
-    if close is not None:
-        try:
-            outside().run(close)
-        except Exception:  # noqa: BLE001 - whatever it is; a replay would not see it
-            _log.warning("closing the stream of %s failed", call, exc_info=True)
+    if opened.iterator is not None:
+        close_stream(call, opened.iterator)
 
 
 def _no_loop() -> RuntimeError:
     return RuntimeError("a sync run cannot perform awaited calls")
 
 
-def _lazily(perform: Callable[[], Iterator[object]]) -> Iterator[object]:
+def lazily(perform: Callable[[], Iterator[object]]) -> Iterator[object]:
+    """What ``perform`` gives, made at the first read: an error of making it is an outcome like any other."""
     yield from perform()
+
+
+def next_of(iterator: Iterator[object], call: Call, began: int, now: Callable[[], int]) -> Arrival:
+    """The next chunk of a stream that began at ``began`` by the clock ``now`` (ns), or its end."""
+    try:
+        value = outside().run(next, iterator)
+    except StopIteration:
+        arrival = Arrival("outcome", call)
+    except BaseException as error:  # noqa: BLE001 - recorded as the stream's end and raised again in the agent
+        arrival = Arrival("outcome", call, "error", error=error)
+    else:
+        vt = now()
+        return Arrival("chunk", call, value=value, vt=vt, offset=vt - began)
+    arrival.vt = now()
+    arrival.dur = arrival.vt - began
+    return arrival
+
+
+def close_stream(call: str, iterator: Iterator[object]) -> None:
+    """Close a stream that nobody reads any more. What goes wrong there is not part of the run: it is logged."""
+    close = getattr(iterator, "close", None)
+    if close is not None:
+        try:
+            outside().run(close)
+        except Exception:  # noqa: BLE001 - whatever it is; a replay would not see it
+            _log.warning("closing the stream of %s failed", call, exc_info=True)

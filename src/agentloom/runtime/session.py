@@ -103,6 +103,8 @@ class Session:
     def release(self) -> None:
         """Nothing more is asked in this run: let go of what it holds at once, without the collector. Late calls are
         refused as ever."""
+        if self.stock is not None:
+            self.stock.ended(self)
         self.engine.release()
         self.effects = None
         del self.root  # whose scope holds this session

@@ -4,6 +4,9 @@ A call is performed where it is made, in real time, and delivered when it is the
 order of everything follows from the code. Where two wait at the same time, what comes first is a matter of timing, and
 nothing here can hold it for a replay: the trace gets a gap (``stock-loop``), once, and the log says what to change.
 Coroutines that are recorded in such a run get the deterministic loop (``segment``).
+
+The run does not wait for what is under way when it ends. Such a call goes on as it would without it; it has no outcome
+in the trace, and what comes of it is the caller's own.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
 from functools import partial
 from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
@@ -21,8 +24,10 @@ from agentloom.errors import ControlFlow, NotSupported
 from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.engine import Delivery, Engine
-from agentloom.runtime.live import LiveSource
+from agentloom.runtime.left_behind import tell_calls, tell_stream
+from agentloom.runtime.live import LiveSource, close_stream, lazily, next_of
 from agentloom.runtime.locks import free_in_children
+from agentloom.runtime.plainly import copied
 from agentloom.runtime.scope import Scope, entered, outside
 
 if TYPE_CHECKING:
@@ -53,6 +58,18 @@ class Reader(Protocol):
 class InPlace(Protocol):
     """Who answers calls where they are made: the world, or a trace."""
 
+    def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
+        """Perform (or look up) a call whose caller blocks."""
+        ...
+
+    def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
+        """Begin a stream whose reader blocks."""
+        ...
+
+    def next_inline(self, call: Call) -> Arrival:
+        """The next chunk of such a stream, or its end."""
+        ...
+
     async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
         """Perform (or look up) a call. A cancellation of the waiting task is raised."""
         ...
@@ -73,6 +90,14 @@ class InPlace(Protocol):
         """Run ``main`` on the driver's loop."""
         ...
 
+    def ended(self, session: Session, left: Sequence[Call]) -> None:
+        """The run has ended; ``left`` are the calls that were under way."""
+        ...
+
+    def late(self, call: Call, session: Session) -> None:
+        """The call goes on after the end of the run. Raises where nobody can answer it."""
+        ...
+
 
 class LiveInPlace:
     """Performs calls on the loop that runs, each in a task of its own outside of the run."""
@@ -80,6 +105,21 @@ class LiveInPlace:
     def __init__(self, source: LiveSource) -> None:
         self._source = source
         self._reading: dict[str, tuple[int, asyncio.Task[None], asyncio.Queue[Arrival]]] = {}
+        self._streams: dict[str, tuple[int, Iterator[object]]] = {}
+        self._told: set[str] = set()
+
+    def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
+        return self._source.inline(call, perform)
+
+    def open_inline(self, call: Call, perform: Callable[[], Iterator[object]]) -> None:
+        self._streams[call.id] = self._source.now(), lazily(perform)
+
+    def next_inline(self, call: Call) -> Arrival:
+        began, iterator = self._streams[call.id]
+        arrival = next_of(iterator, call, began, self._source.now)
+        if arrival.kind == "outcome":
+            del self._streams[call.id]
+        return arrival
 
     async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
         began = self._source.now()
@@ -148,10 +188,21 @@ class LiveInPlace:
         found = self._reading.pop(call.id, None)
         if found is not None:
             found[1].cancel()
+        stream = self._streams.pop(call.id, None)
+        if stream is not None:
+            close_stream(call.id, stream[1])
 
     async def segment(self, driver: AsyncDriver, main: Coroutine[Any, Any, T]) -> T:
         self._source.host(asyncio.get_running_loop())
         return await driver.run(main)
+
+    def ended(self, session: Session, left: Sequence[Call]) -> None:
+        tell_calls(session, left)
+
+    def late(self, call: Call, session: Session) -> None:
+        if call.spec.stream and call.id not in self._told:
+            self._told.add(call.id)
+            tell_stream(session, call)
 
 
 async def _all_of(perform: Callable[[], Awaitable[object]]) -> object:
@@ -167,6 +218,7 @@ class StockCalls:
         self._waits = 0
         self._segment: int | None = None  # the thread that drives a coroutine of the run
         self._marked = False
+        self._under_way: dict[str, Call] = {}
         self.shared = False
         """Whether the run is in no thread of its own: every one that carries its context is part of it."""
         self.reader: Reader | None = None
@@ -230,18 +282,41 @@ class StockCalls:
             scope, _MOVED, "put the block around the code that reads the generator, or make that an async one"
         )
 
-    def _mark(self, scope: Scope, what: str, instead: str = _NEXT) -> None:
+    def _mark(self, scope: Scope, what: str, instead: str = _NEXT, *, call: Call | None = None) -> None:
         session = scope.session
         if self._marked or session.over or session.engine.failure is not None:
             return
         self._marked = True
-        where = session.engine.place(scope)
+        where = session.engine.place(scope) if call is None else call.src
         with self.alone(scope):
             session.engine.mark("gap", {"what": what, "where": where, "next": instead}, why=GAP)
         _log.warning(
             "run %s of %s is not replayable past %s: %s. To change it: %s",
             session.run_id, session.agent, where, what, instead,
         )  # fmt: skip
+
+    def ended(self, session: Session) -> None:
+        """The run has ended. What is under way is no part of it any more."""
+        with self._lock:
+            left = [call for call in self._under_way.values() if not call.ended]
+            self._under_way.clear()
+        self.in_place.ended(session, left if session.engine.failure is None else ())
+
+    def _deliver(self, arrival: Arrival, scope: Scope) -> Delivery:
+        """Hand over what came of a call: through the record, or as it is where the run has ended meanwhile."""
+        engine, call = scope.session.engine, arrival.call
+        with self.alone(scope):
+            if not engine.ended:
+                delivery = engine.deliver(arrival)
+                if delivery.done and call is not None:
+                    self._under_way.pop(call.id, None)
+                return delivery
+        if call is not None:
+            self.in_place.late(call, scope.session)
+        done = arrival.kind == "outcome"
+        if arrival.error is not None:
+            return Delivery(call, arrival.kind, error=arrival.error, done=done)
+        return Delivery(call, arrival.kind, copied(arrival.value), done=done)
 
     def refuse_reader(self, scope: Scope, what: str) -> None:
         """``NotSupported`` where the running code is no part of the run, though the run is current in its context."""
@@ -260,26 +335,19 @@ class StockCalls:
 
     def call(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], object]) -> object:
         """Make a call whose caller blocks. Raises what the call raised."""
-        session = scope.session
-        self.refuse_reader(scope, f"{spec.type} {spec.name}")
-        with self.alone(scope):
-            call = session.engine.begin(spec, scope, waits=True)
+        call = self._begin(spec, scope, waits=True)
         with self.waiting(scope):
             try:
-                arrival = session.source.inline(call, partial(perform, call))
+                arrival = self.in_place.inline(call, partial(perform, call))
             except ControlFlow as failure:
                 self._fail(scope, failure)
-        with self.alone(scope):
-            return session.engine.deliver(arrival).unwrap()
+        return self._deliver(arrival, scope).unwrap()
 
     async def call_async(
         self, spec: CallSpec, scope: Scope, perform: Callable[[Call], Awaitable[object]]
     ) -> object:
         """Make an awaited call. Raises what the call raised; a cancelled one is written down as such."""
-        engine = scope.session.engine
-        self.refuse_reader(scope, f"{spec.type} {spec.name}")
-        with self.alone(scope):
-            call = engine.begin(spec, scope)
+        call = self._begin(spec, scope)
         with self.waiting(scope):
             try:
                 arrival = await self.in_place.awaited(call, partial(perform, call))
@@ -288,22 +356,28 @@ class StockCalls:
             except asyncio.CancelledError:
                 self._cancelled(call, scope)
                 raise
+        return self._deliver(arrival, scope).unwrap()
+
+    def _begin(self, spec: CallSpec, scope: Scope, *, waits: bool = False) -> Call:
+        self.refuse_reader(scope, f"{spec.type} {spec.name}")
         with self.alone(scope):
-            return engine.deliver(arrival).unwrap()
+            call = scope.session.engine.begin(spec, scope, waits=waits)
+            self._under_way[call.id] = call
+        return call
 
     def _cancelled(self, call: Call, scope: Scope) -> None:
+        engine = scope.session.engine
         with self.alone(scope):
-            if not scope.session.over:
-                self._mark(scope, "a call was cancelled on a stock event loop")
-                scope.session.engine.end_by_agent(call, "cancelled")
+            self._under_way.pop(call.id, None)
+            if not engine.over:
+                self._mark(scope, "a call was cancelled on a stock event loop", call=call)
+                engine.end_by_agent(call, "cancelled")
 
     # -- streams -------------------------------------------------------------------------------------------------
 
     def open(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], AsyncIterator[object]]) -> Call:
         """Begin an awaited stream."""
-        self.refuse_reader(scope, f"{spec.type} {spec.name}")
-        with self.alone(scope):
-            call = scope.session.engine.begin(spec, scope)
+        call = self._begin(spec, scope)
         try:
             self.in_place.open(call, partial(perform, call))
         except ControlFlow as failure:
@@ -312,6 +386,7 @@ class StockCalls:
 
     async def next(self, call: Call, scope: Scope) -> Delivery:
         """The next chunk or the end; raises the error that the stream ended with."""
+        self._may_go_on(scope)
         with self.waiting(scope):
             try:
                 arrival = await self.in_place.next(call)
@@ -321,15 +396,44 @@ class StockCalls:
                 self._cancelled(call, scope)
                 self.in_place.leave(call)
                 raise
-        with self.alone(scope):
-            delivery = scope.session.engine.deliver(arrival)
+        delivery = self._deliver(arrival, scope)
         if delivery.error is not None:
             raise delivery.error
         return delivery
 
+    def open_inline(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], Iterator[object]]) -> Call:
+        """Begin a stream whose reader blocks."""
+        call = self._begin(spec, scope)
+        with self.alone(scope):
+            try:
+                self.in_place.open_inline(call, partial(perform, call))
+            except ControlFlow as failure:
+                self._fail(scope, failure)
+        return call
+
+    def next_inline(self, call: Call, scope: Scope) -> Delivery:
+        """As ``next``, for a reader that blocks."""
+        self._may_go_on(scope)
+        with self.waiting(scope):
+            try:
+                arrival = self.in_place.next_inline(call)
+            except ControlFlow as failure:
+                self._fail(scope, failure)
+        delivery = self._deliver(arrival, scope)
+        if delivery.error is not None:
+            raise delivery.error
+        return delivery
+
+    @staticmethod
+    def _may_go_on(scope: Scope) -> None:
+        engine = scope.session.engine
+        if not engine.ended:
+            engine.guard()
+
     def leave(self, call: Call, scope: Scope) -> None:
         """The reader leaves the stream where it is."""
         with self.alone(scope):
+            self._under_way.pop(call.id, None)
             scope.session.engine.end_by_agent(call, "closed")
         self.in_place.leave(call)
 
