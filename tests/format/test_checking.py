@@ -96,7 +96,7 @@ def test_what_is_incomplete_is_named_at_its_entry() -> None:
     assert verdict.message.startswith("no end entry")
     gap = check(small().entry("gap", why="x").entry("gap", why="y").end().data)
     assert (gap.code, gap.line, gap.complete) == ("gap.present", last + 1, False)
-    assert gap.message.startswith("effects were not recorded here")
+    assert gap.message.startswith("something was not recorded here (")
 
 
 def test_a_missing_payload_is_named_where_it_is_missed_first() -> None:

@@ -150,7 +150,11 @@ def _incomplete(found: Scan, verdict: Verdict) -> Fault | None:
         )
     if found.rules.gaps:
         return next(
-            Fault("gap.present", *place, "effects were not recorded here; not replayable past it")
+            Fault(
+                "gap.present",
+                *place,
+                f"something was not recorded here ({entry.get('why')}): not replayable past it",
+            )
             for place, entry in zip(found.entry_lines, found.entries, strict=True)
             if entry["kind"] == "gap"
         )

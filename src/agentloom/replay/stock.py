@@ -29,6 +29,8 @@ recorded."""
 class ReplayInPlace:
     """Answers in the recorded order; nothing is performed, and nothing is waited for but what cancelled a call."""
 
+    live = False
+
     def __init__(self, source: ReplaySource) -> None:
         self._source = source
         self.on_cut_off: Callable[[], None] | None = None

@@ -29,6 +29,7 @@ from agentloom.runtime.live import LiveSource, close_stream, lazily, next_of
 from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.plainly import copied
 from agentloom.runtime.scope import Scope, entered, outside
+from agentloom.runtime.stock_timers import watch_timers
 
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
@@ -44,6 +45,8 @@ GAP = "stock-loop"
 """The code of a gap after which the order of a run was a matter of timing."""
 
 _log = logging.getLogger("agentloom.recording")
+_TIMER = "a timer of the event loop (asyncio.sleep, a timeout) went off beside a call, which takes no time on replay"
+_CLOCK = "loop.time() was read before a call and after it, and shows the real time on replay"
 _NEXT = "await agentloom.record(...) around them, or an @agent: their order is recorded there"
 
 
@@ -56,7 +59,9 @@ class Reader(Protocol):
 
 
 class InPlace(Protocol):
-    """Who answers calls where they are made: the world, or a trace."""
+    """Who answers calls where they are made: the world, or a trace. ``live``: the world."""
+
+    live: bool
 
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
         """Perform (or look up) a call whose caller blocks."""
@@ -102,7 +107,10 @@ class InPlace(Protocol):
 class LiveInPlace:
     """Performs calls on the loop that runs, each in a task of its own outside of the run."""
 
+    live = True
+
     def __init__(self, source: LiveSource) -> None:
+        watch_timers()
         self._source = source
         self._reading: dict[str, tuple[int, asyncio.Task[None], asyncio.Queue[Arrival]]] = {}
         self._streams: dict[str, tuple[int, Iterator[object]]] = {}
@@ -216,6 +224,8 @@ class StockCalls:
         self.in_place = in_place
         self._lock = free_in_children(threading.RLock())
         self._waits = 0
+        self._waited = 0  # how often somebody began to
+        self._clock_read: int | None = None
         self._segment: int | None = None  # the thread that drives a coroutine of the run
         self._marked = False
         self._under_way: dict[str, Call] = {}
@@ -268,6 +278,7 @@ class StockCalls:
         """A block that waits for a call. Two at a time are marked."""
         with self._lock:
             self._waits += 1
+            self._waited += 1
             if self._waits > 1:
                 self._mark(scope, "calls of different tasks waited at the same time on a stock event loop")
         try:
@@ -276,18 +287,43 @@ class StockCalls:
             with self._lock:
                 self._waits -= 1
 
+    @property
+    def watches(self) -> bool:
+        """Whether timers and the loop's clock are to be told."""
+        return self.in_place.live and not self._marked
+
+    @property
+    def waits(self) -> int:
+        """How often somebody has begun to wait for a call; -1 while somebody does."""
+        return -1 if self._waits else self._waited
+
+    def waited_since(self, then: int) -> bool:
+        """Whether somebody waited for a call at some time since ``waits`` was ``then``."""
+        return then == -1 or self.waits != then
+
+    def timer_fired(self, scope: Scope, where: str) -> None:
+        """A timer that the run's code set at ``where`` went off, and a call waited meanwhile."""
+        self._mark(scope, _TIMER, where=where)
+
+    def clock_read(self, scope: Scope) -> None:
+        """The run's own code reads the clock of its loop."""
+        now, before = self._waited, self._clock_read
+        self._clock_read = now
+        if before is not None and before != now:
+            self._mark(scope, _CLOCK, f"time.monotonic(); or {_NEXT}")
+
     def moved(self, scope: Scope) -> None:
         """The block was left in another context than it was entered in. What was called in between is marked."""
         self._mark(
             scope, _MOVED, "put the block around the code that reads the generator, or make that an async one"
         )
 
-    def _mark(self, scope: Scope, what: str, instead: str = _NEXT, *, call: Call | None = None) -> None:
+    def _mark(self, scope: Scope, what: str, instead: str = _NEXT, *, where: str | None = None) -> None:
         session = scope.session
         if self._marked or session.over or session.engine.failure is not None:
             return
         self._marked = True
-        where = session.engine.place(scope) if call is None else call.src
+        where = where or session.engine.place(scope)
         with self.alone(scope):
             session.engine.mark("gap", {"what": what, "where": where, "next": instead}, why=GAP)
         _log.warning(
@@ -370,7 +406,7 @@ class StockCalls:
         with self.alone(scope):
             self._under_way.pop(call.id, None)
             if not engine.over:
-                self._mark(scope, "a call was cancelled on a stock event loop", call=call)
+                self._mark(scope, "a call was cancelled on a stock event loop", where=call.src)
                 engine.end_by_agent(call, "cancelled")
 
     # -- streams -------------------------------------------------------------------------------------------------
