@@ -35,6 +35,8 @@ class Marks:
             raise Suspect
 
     def tree(self, tree: Any) -> Any:
+        if isinstance(tree, list) and SECRET not in str(tree):
+            return tree
         self.places.append(self.place)
         return MARK
 

@@ -59,7 +59,8 @@ def _other(exchange: Exchange) -> Classified | None:
 def _chat(answer: Any) -> Mapping[str, int] | None:
     """Token counts of a completion or of one chunk of its stream; absent ones are left out."""
     fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
-    return reported(chat_usage(fields.get("usage")))
+    raw = fields.get("usage")
+    return {} if raw is None else reported(chat_usage(raw))
 
 
 def _responses(answer: Any) -> Mapping[str, int] | None:
@@ -67,4 +68,5 @@ def _responses(answer: Any) -> Mapping[str, int] | None:
     fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
     inner = fields.get("response")
     whole = cast("dict[str, Any]", inner) if isinstance(inner, dict) else fields
-    return reported(responses_usage(whole.get("usage")))
+    raw = whole.get("usage")
+    return {} if raw is None else reported(responses_usage(raw))

@@ -18,6 +18,7 @@ __all__ = ["teller", "tools_served"]
 
 _log = logging.getLogger("agentloom.drift")
 _FACTS = {"model": "model", "modelVersion": "model", "system_fingerprint": "system_fingerprint"}
+_TELLING = (*_FACTS, "response", "message")
 _seen: dict[tuple[str, str, str], str] = {}
 _told: set[tuple[str, str, str]] = set()
 _RUNS = 64  # whose facts are remembered
@@ -25,11 +26,17 @@ _runs: list[str] = []
 
 
 def teller(asked: str) -> Callable[[Any], None]:
-    """What looks at the answers of calls that asked for the model ``asked``."""
+    """What looks at the answer of a call, or at the events of its stream, which asked for the model ``asked``."""
+    before: tuple[object, ...] = ()
 
     def look(answer: Any) -> None:
+        nonlocal before
         if isinstance(answer, Mapping):
-            _look(asked, cast("Mapping[str, Any]", answer))
+            facts = cast("Mapping[str, Any]", answer)
+            tells = tuple(map(facts.get, _TELLING))
+            if tells != before:  # the events of a stream tell the same again and again
+                before = tells
+                _look(asked, facts)
 
     return look
 

@@ -78,6 +78,11 @@ def _type(response: Any) -> str | None:
     return kind
 
 
+def _coded(response: Any) -> bool:
+    """Whether the library has a coding of the body to undo. If not, the stream itself gives the same pieces."""
+    return "content-encoding" in response.headers
+
+
 def _is_done(event: Mapping[str, Any]) -> bool:
     return event.get("data") == "[DONE]"
 
@@ -189,7 +194,8 @@ class _Blocking:
                 yield _head(response)
                 kind = _type(response)
                 if is_events(kind):
-                    for event in events_of(response.iter_bytes(), found, lost):
+                    pieces = response.iter_bytes() if _coded(response) else response.stream
+                    for event in events_of(pieces, found, lost):
                         yield event
                         if _is_done(event):
                             return
@@ -277,9 +283,8 @@ class _Awaited:
                 yield _head(response)
                 kind = _type(response)
                 if is_events(kind):
-                    async with contextlib.aclosing(
-                        awaited_events(response.aiter_bytes(), found, lost)
-                    ) as events:
+                    pieces = response.aiter_bytes() if _coded(response) else response.stream
+                    async with contextlib.aclosing(awaited_events(pieces, found, lost)) as events:
                         async for event in events:
                             yield event
                             if _is_done(event):

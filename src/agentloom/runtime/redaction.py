@@ -103,14 +103,17 @@ class Redactor:
 
     def gate(self, data: bytes) -> None:
         """Raise ``Suspect`` where bytes about to be written may hold a secret."""
-        if not self._environment.current:
-            self._environment = environment_values()
-            self._learn_environment(self._environment.values)
+        self._look_around()
         finder = self._finder
         if (len(data) > _LARGE or not finder.quick or finder.find(data, True)) and finder.suspects(
             data, pieces=(PIECED, SPELT)
         ):
             raise Suspect
+
+    def _look_around(self) -> None:
+        if not self._environment.current:
+            self._environment = environment_values()
+            self._learn_environment(self._environment.values)
 
     def _learn_environment(self, values: Mapping[bytes, Known]) -> None:
         new = {value: known for value, known in values.items() if not self._finder.knows(value)}
@@ -221,6 +224,7 @@ class Redactor:
     def tree(self, tree: Tree) -> Tree:
         """A payload with placeholders for its secrets; the very same where there are none. What holds none is
         shared."""
+        self._look_around()
         if tree is not self._just_joined:
             tree = flowing(self, tree)
         self._just_joined = None

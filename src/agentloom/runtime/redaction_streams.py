@@ -70,15 +70,15 @@ class Joined:
     def __init__(self, redactor: _Redactor) -> None:
         self._redactor = redactor
         self._ways = (_Texts(redactor, in_order=False), _Texts(redactor, in_order=True))
-        self._begun = False
 
     def redacted(self, values: list[Tree], *, final: bool) -> list[Tree]:
         """The chunks as they are written; the very same where nothing in them is secret. ``final``: no more
         will come."""
-        if final and len(values) == 1 and not self._begun:
-            return values  # nothing goes on in another chunk: a payload as any other
-        self._begun = True
-        made = _changed(values, [way.spans(values, final=final) for way in self._ways])
+        numbered, in_order = self._ways
+        spans = [numbered.spans(values, final=final)]
+        if numbered.loose:  # without such an item nothing could go on in the item after it
+            spans.append(in_order.spans(values, final=final))
+        made = _changed(values, spans)
         self._redactor.was_joined(made)
         return made
 
@@ -100,11 +100,14 @@ class _Texts:
         self._in_order = in_order
         self._lists = lists
         self._texts: dict[Path, _Text] = {}
+        self.loose = False
+        """Whether there is an item of a list without a number of its own among what was looked at last."""
 
     def spans(self, values: Sequence[Tree], *, final: bool) -> dict[tuple[int, Path], list[Cut]]:
         """What is to be replaced in each piece."""
         for text in self._texts.values():
             text.pieces.clear()
+        self.loose = False
         for number, value in enumerate(values):
             self._collect(number, value, (), (), _LEVELS, not self._in_order)
         found: dict[tuple[int, Path], list[Cut]] = {}
@@ -135,6 +138,8 @@ class _Texts:
                     message = own = False
                 else:
                     continue
+                if not own:
+                    self.loose = True
                 at = (*key, index) if message or not (own or self._in_order) else key
                 self._collect(number, item, (*place, index), at, levels - 1, wanted or not own)
 
