@@ -108,6 +108,9 @@ class FaultyOs:
     def unlink(self, path: str) -> None:
         self._do("unlink", REAL.unlink, path)
 
+    def rmdir(self, path: str) -> None:
+        self._do("rmdir", REAL.rmdir, path)
+
     def chmod(self, path: str, mode: int) -> None:
         self._do("chmod", REAL.chmod, path, mode)
 

@@ -9,12 +9,14 @@ from agentloom.store.appender import checked_durability
 from agentloom.store.base import Appender, Query, RunRow, Store
 from agentloom.store.files import MAX_TRACE_BYTES, large_file, read_file, write_file
 from agentloom.store.local import LocalStore
+from agentloom.store.mail import Mail
 from agentloom.store.memory import MemoryStore
 
 __all__ = [
     "MAX_TRACE_BYTES",
     "Appender",
     "LocalStore",
+    "Mail",
     "MemoryStore",
     "Query",
     "RunRow",

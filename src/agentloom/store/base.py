@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from agentloom.errors import StoreError
+from agentloom.store.mail import Mail
 
 __all__ = ["MIN_PREFIX", "STATUSES", "Appender", "Query", "RunRow", "Store", "check_run_name"]
 
@@ -148,5 +149,20 @@ class Store(Protocol):
         ...
 
     def remove(self, run: str) -> None:
-        """Delete the run. `RunNotFound`, `LeaseHeld`."""
+        """Delete the run and its mail. `RunNotFound`, `LeaseHeld`."""
+        ...
+
+    def post(self, run: str, mail: Mail) -> None:
+        """Keep what was said to the run, which may be being written or not: this needs no lease.
+
+        Durable when it returns. `MailTaken` with the mail that is there where that kind and key was posted before: of
+        several at once exactly one wins. `RunNotFound`, `StoreFailed` (then it may be there: post it again to know).
+        """
+        ...
+
+    def mail(self, run: str) -> list[Mail]:
+        """All mail of the run, in the order in which it was posted; none is lost, changed, or seen half.
+
+        `RunNotFound`, `StoreFailed`, `FormatError` (damaged).
+        """
         ...

@@ -21,6 +21,7 @@ from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, read_spa
 from agentloom.store.scan import LARGE, Source
 
 __all__ = [
+    "FRESH",
     "MAX_TRACE_BYTES",
     "MAX_WINDOW",
     "compress",
@@ -30,6 +31,7 @@ __all__ = [
     "limit_of",
     "read_file",
     "read_path",
+    "temporary",
     "write_file",
     "write_path",
 ]
@@ -48,8 +50,8 @@ _FREE, _RATIO = 1 << 26, 50
 which does not compress, and a tenth is what traces come down to."""
 _FEED = 4096  # bytes handed to the decompressor at a time: 128 MiB out of it at the very most
 _MAGIC = b"\x28\xb5\x2f\xfd"
-_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC | NOFOLLOW
+NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC | NOFOLLOW
 
 
 def limit_of(limit: int | None) -> int:
@@ -220,7 +222,7 @@ def write_path(system: Os, path: str, body: bytes, *, fresh: bool = False) -> No
     """
     hidden = temporary(path)
     mode = None if fresh else _mode(system, path)
-    fd = system.open(hidden, _FRESH, 0o600)
+    fd = system.open(hidden, FRESH, 0o600)
     try:
         try:
             write_all(system, fd, body)
@@ -246,7 +248,7 @@ def _link(system: Os, hidden: str, path: str) -> None:
     try:
         system.link(hidden, path)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         # No hard links on this file system: the check and the rename are two steps, the best there is.
         with contextlib.suppress(FileNotFoundError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentloom.store.base import Appender, Query, RunRow, Store
+from agentloom.store.mail import Mail
 
 __all__ = ["InFront"]
 
@@ -42,3 +43,11 @@ class InFront:
     def remove(self, run: str) -> None:
         """As the store does."""
         self._store.remove(run)
+
+    def post(self, run: str, mail: Mail) -> None:
+        """As the store does."""
+        self._store.post(run, mail)
+
+    def mail(self, run: str) -> list[Mail]:
+        """As the store does."""
+        return self._store.mail(run)

@@ -16,6 +16,8 @@ from agentloom.store.find import fits, missing, resolve
 from agentloom.store.index import Index, Version
 from agentloom.store.lease import Owner, acquire, claim, held, owner_path, refused
 from agentloom.store.lines import checked, recovered, whole_lines
+from agentloom.store.mail import Mail
+from agentloom.store.mailbox import Mailbox
 from agentloom.store.memory import different
 from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, shut, write_small
 from agentloom.store.scan import Source, damaged, live, scan, sort_key
@@ -44,6 +46,7 @@ class LocalStore:
         self._system = system
         self._runs = os.path.join(self.root, "runs")
         self._leases = os.path.join(self.root, "leases")
+        self._mailbox = Mailbox(system, os.path.join(self.root, "mail"))
         self._index = Index(os.path.join(self.root, "index.sqlite"))
 
     def __repr__(self) -> str:
@@ -186,6 +189,15 @@ class LocalStore:
         with contextlib.suppress(OSError):
             self._system.unlink(owner_path(self._leases, run))
         self._index.forget([os.path.basename(path)])
+        self._mailbox.remove(run)
+
+    def post(self, run: str, mail: Mail) -> None:
+        self.path(run)
+        self._mailbox.post(run, mail)
+
+    def mail(self, run: str) -> list[Mail]:
+        self.path(run)
+        return self._mailbox.mail(run)
 
     # -- files and folders
 
@@ -244,7 +256,13 @@ class LocalStore:
         for folder in reversed(missing_parents):
             self._folder(folder)
         self._folder(self.root)
-        ours = set(self._system.listdir(self.root)) <= {"runs", "leases", "index.sqlite", ".gitignore"}
+        ours = set(self._system.listdir(self.root)) <= {
+            "runs",
+            "leases",
+            "mail",
+            "index.sqlite",
+            ".gitignore",
+        }
         self._folder(self._leases)
         self._folder(self._runs)
         ignore = os.path.join(self.root if ours else self._runs, ".gitignore")

@@ -10,6 +10,7 @@ from agentloom.store.base import Query, RunRow, check_run_name
 from agentloom.store.find import fits, missing, resolve
 from agentloom.store.lease import Owner, refused
 from agentloom.store.lines import checked, recovered, whole_lines
+from agentloom.store.mail import Mail, checked_mail, read_mail, taken, written_mail
 from agentloom.store.scan import Source, scan_bytes, sort_key
 from agentloom.store.searching import TextSearch
 
@@ -46,6 +47,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._traces: dict[str, bytearray] = {}
         self._owners: dict[str, Owner] = {}
+        self._mail: dict[str, dict[tuple[str, str], Mail]] = {}
 
     def __repr__(self) -> str:
         return f"MemoryStore({len(self._traces)} runs)"
@@ -106,6 +108,19 @@ class MemoryStore:
         self._trace(run)
         self._free(run)
         del self._traces[run]
+        self._mail.pop(run, None)
+
+    def post(self, run: str, mail: Mail) -> None:
+        kept = read_mail(checked_mail(mail), _WHERE)  # a value of its own
+        self._trace(run)
+        # One step, whatever thread comes between: of several who post the same, one finds its own.
+        there = self._mail.setdefault(run, {}).setdefault((mail.kind, mail.key), kept)
+        if there is not kept:
+            raise taken(run, there)
+
+    def mail(self, run: str) -> list[Mail]:
+        self._trace(run)
+        return [read_mail(written_mail(one), _WHERE) for one in [*self._mail.get(run, {}).values()]]
 
     def _names(self) -> list[str]:
         return sorted(self._traces, key=sort_key, reverse=True)

@@ -27,6 +27,7 @@ from agentloom.errors import (
     IntegrityError,
     LeaseHeld,
     LoomError,
+    MailTaken,
     RunNotFound,
     StoreError,
     StoreFailed,
@@ -36,6 +37,7 @@ from agentloom.format.journal import Journal, JournalWriter
 from agentloom.format.runids import new_run_id
 from agentloom.format.values import Tree
 from agentloom.store.base import Appender, Query, RunRow, Store
+from agentloom.store.mail import Mail
 
 __all__ = ["Sample", "StoreContract"]
 
@@ -465,6 +467,83 @@ class StoreContract:
         writer.close()
         store.remove(sample.run)
         assert store.runs() == []
+
+    # -- mail
+
+    def test_mail_is_kept_as_it_was_posted_in_its_order(self, store: Store) -> None:
+        sample = Sample()
+        fill(store, sample, sample.start())
+        assert store.mail(sample.run) == []
+        posted = [
+            Mail("answer", "7", value="yes", who="ann", at=1, via="cli"),
+            Mail("signal", "s1", "paid", {"order": 812, "by": [1, 2.5, None, True]}),
+            Mail("signal", "s2", "paid", {"$bytes": "AAEC"}),
+            Mail("cancel", "cancel"),
+        ]
+        for mail in posted:
+            store.post(sample.run, mail)
+        assert store.mail(sample.run) == posted
+        store.mail(sample.run).clear()
+        assert store.mail(sample.run) == posted
+
+    def test_one_kind_and_key_is_posted_once_for_ever(self, store: Store) -> None:
+        sample = Sample()
+        fill(store, sample, sample.start())
+        first = Mail("answer", "7", value="yes", who="ann", at=5)
+        store.post(sample.run, first)
+        for again in (first, Mail("answer", "7", value="no", who="bob", at=6)):
+            with pytest.raises(MailTaken, match="ann") as caught:
+                store.post(sample.run, again)
+            assert caught.value.existing == first
+        store.post(sample.run, Mail("signal", "7", "paid"))
+        store.post(sample.run, Mail("answer", "8"))
+        assert [(mail.kind, mail.key) for mail in store.mail(sample.run)] == [
+            ("answer", "7"), ("signal", "7"), ("answer", "8"),
+        ]  # fmt: skip
+
+    def test_mail_needs_a_run_and_no_lease(self, store: Store) -> None:
+        sample, other = Sample(1), Sample(2)
+        with pytest.raises(RunNotFound):
+            store.post(sample.run, Mail("cancel", "cancel"))
+        with pytest.raises(RunNotFound):
+            store.mail(sample.run)
+        writer = store.create(sample.run)
+        writer.append(sample.start())
+        store.post(sample.run, Mail("cancel", "cancel", who="ann"))
+        fill(store, other, other.whole())
+        assert [mail.who for mail in store.mail(sample.run)] == ["ann"]
+        assert store.mail(other.run) == []
+        writer.append(sample.end())
+        writer.close()
+        assert [mail.who for mail in store.mail(sample.run)] == ["ann"]
+
+    def test_what_is_no_mail_is_refused(self, store: Store) -> None:
+        sample = Sample()
+        fill(store, sample, sample.start())
+        wrong = [
+            Mail("answer", ""),
+            Mail("answer", "k" * 300),
+            Mail("letter", "7"),  # type: ignore[arg-type]
+            Mail("answer", "7", at=-1),
+            Mail("answer", "7", value=float("nan")),
+            Mail("answer", "7", value=b"bytes"),  # type: ignore[arg-type]
+            Mail("answer", "7", value="x" * (17 << 20)),
+            Mail("answer", "\ud800"),
+        ]
+        for mail in wrong:
+            with pytest.raises(LoomError):
+                store.post(sample.run, mail)
+        assert store.mail(sample.run) == []
+
+    def test_mail_goes_with_its_run(self, store: Store) -> None:
+        sample = Sample()
+        fill(store, sample, sample.whole())
+        store.post(sample.run, Mail("answer", "7", value="yes"))
+        store.remove(sample.run)
+        with pytest.raises(RunNotFound):
+            store.mail(sample.run)
+        fill(store, sample, sample.whole())
+        assert store.mail(sample.run) == []
 
 
 def fill(store: Store, sample: Sample, *parts: bytes) -> bytes:
