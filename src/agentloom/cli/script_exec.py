@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from agentloom.cli.script_raised import without_ours
 from agentloom.errors import ControlFlow, TargetError
 from agentloom.runtime.threads import drain
-from agentloom.runtime.toolfind import is_stub
 
 __all__ = ["Ended", "load", "run_main", "show_error"]
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def _exit_code(stop: SystemExit) -> int:
 def show_error(error: BaseException) -> None:
     """The traceback, through the program's own excepthook, without the frames of this package."""
     for part in _chain(error, set()):
-        part.__traceback__ = _without_ours(part.__traceback__)
+        part.__traceback__ = without_ours(part.__traceback__)
     sys.excepthook(type(error), error, error.__traceback__)
 
 
@@ -122,13 +120,3 @@ def _chain(error: BaseException | None, seen: set[int]) -> Iterator[BaseExceptio
         group = cast(Any, error)
         for inner in group.exceptions:
             yield from _chain(inner, seen)
-
-
-def _without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:
-    if traceback is None:
-        return None
-    rest = _without_ours(traceback.tb_next)
-    code = traceback.tb_frame.f_code
-    if code.co_filename.startswith(_PACKAGE) or is_stub(code):
-        return rest
-    return types.TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, cast
 
+from agentloom.cli.script_library import kind_of
 from agentloom.errors import ValueRefused
 from agentloom.format.canonical import canonical
 from agentloom.format.declared import how_of
@@ -61,11 +62,17 @@ def watched(value: Any) -> bool:
         return True
     if isinstance(value, type):
         return _is_own(value)
+    if kind_of(value) is not None:
+        return True
     return type(getattr(value, "__dict__", None)) is dict and how_of(kind) is None and _is_own(kind)
 
 
 def _is_own(cls: type[Any]) -> bool:
-    return is_own(sys.modules.get(cls.__module__))
+    return cls.__module__ in _OF_DATA or is_own(sys.modules.get(cls.__module__))
+
+
+_OF_DATA = frozenset(("types", "argparse", "collections", "configparser", "optparse", "string", "subprocess"))
+"""Modules of the library whose objects are data by their attributes."""
 
 
 def is_own(module: ModuleType | None) -> bool:
@@ -107,7 +114,9 @@ def _held(value: Any) -> dict[str, Any]:
 
 def _watched_parts(value: Any) -> Iterator[tuple[Any, Any]]:
     kind: Any = class_of(value)
-    if issubclass(kind, dict):
+    if (library := kind_of(value)) is not None:
+        yield from library.parts(value)
+    elif issubclass(kind, dict):
         yield from list(_base(value).items(value))
     elif issubclass(kind, (list, deque)):
         yield from enumerate(list(value))
@@ -143,6 +152,8 @@ def contents(value: Any) -> Any:
 def kept_of(value: Any, before: Any) -> Kept:
     """What of an object is the very same as ``before``."""
     now = contents(value)
+    if kind_of(value) is not None:
+        return _others(now, before)
     if class_of(now) is bytes:
         return None if now == before else 0
     if class_of(now) is tuple:
@@ -158,6 +169,19 @@ def kept_of(value: Any, before: Any) -> Kept:
     if same == len(now) == len(before):
         return None
     return same if isinstance(value, (list, deque)) else 0
+
+
+def _others(now: dict[Any, Any], before: dict[Any, Any]) -> Kept:
+    """As ``_members`` for parts that are made when they are asked for: those count as the same where they are equal."""
+    if now.keys() - before.keys() or len(now) < len(before):
+        return 0
+    changed = [
+        step
+        for step, part in now.items()
+        if before[step] is not part
+        and not (type(part) in PLAIN and type(part) is type(before[step]) and part == before[step])
+    ]
+    return changed or None
 
 
 def _members(now: dict[Any, Any], before: dict[Any, Any]) -> list[Any] | None:
@@ -232,6 +256,9 @@ def become(value: Any, new: Any, kept: Any = 0, *, merging: bool = False) -> Non
 
 def _become_watched(value: Any, new: Any, kept: Any) -> None:
     kind: Any = class_of(value)
+    if (library := kind_of(value)) is not None:
+        library.put(value, new)
+        return
     if issubclass(kind, (list, deque)):
         if class_of(new) is not list:
             raise LookupError(class_of(new).__qualname__)

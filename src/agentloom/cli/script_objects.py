@@ -27,6 +27,7 @@ from agentloom.cli.script_kinds import (
     parts_of,
     watched,
 )
+from agentloom.cli.script_names import found_by_name, name_of
 from agentloom.runtime.registry import TYPES
 
 __all__ = ["ARGUMENTS", "Before", "Changes", "Roots", "Shared", "place_of", "put_back"]
@@ -48,8 +49,9 @@ _DEEP = 250
 
 @dataclass(frozen=True)
 class Shared:
-    """Stands for an object that is there already (``at`` is the way to it), or that stands elsewhere among the changes
-    (``at`` is its number)."""
+    """Stands for an object that is there already (``at`` is the way to it), that stands elsewhere among the
+    changes (``at`` is its number), or that the program has under a name (a function or class: ``at`` is
+    ``module:qualname``)."""
 
     at: Any
 
@@ -59,8 +61,11 @@ class Changes:
     """A tool's result, what the tool printed (as in ``Printed``), and what it changed in place:
     ``[[way or number, kept, contents], ...]``, where ``kept`` is how many items at the front of a list stay, or true:
     the other members of a mapping do. ``bound``: ``[[root, name, value], ...]``, variables that it bound anew.
-    ``same``: ``[[steps, way or number], ...]``, which objects stand in the result. ``lost``: in words, what it changed
-    and cannot be kept; nothing is replayed past it."""
+    ``same``: ``[[steps, way or number], ...]``, which objects stand in the result; where it raised, in
+    ``[args, attributes]`` of its exception. ``lost``: in words, what it changed and cannot be kept; nothing
+    is replayed past it. ``state``: what it changed in the process (``script_state``). ``told``: in words,
+    what else it did that a replay does not bring about. ``raised``: of its exception, where it came from
+    (``script_raised``)."""
 
     value: Any
     printed: list[list[Any]]
@@ -68,6 +73,9 @@ class Changes:
     bound: list[list[Any]]
     same: list[list[Any]]
     lost: str | None = None
+    state: dict[str, Any] | None = None
+    told: list[str] | None = None
+    raised: list[Any] | None = None
 
 
 TYPES.register(Shared)
@@ -121,8 +129,8 @@ class Before:
 
 
 class Seen:
-    """What a call gave (``value``) and changed, as it is to be written: with ``Shared`` for objects that are known, or
-    that are met more than once."""
+    """What a call gave (``value``) and changed, as it is to be written: with ``Shared`` for objects that are
+    known, or that are met more than once."""
 
     def __init__(self, ways: Mapping[int, Way], value: Any) -> None:
         self.value = value
@@ -141,7 +149,8 @@ class Seen:
         self._begin()
         self._count([self.value, *(now for _, _, now in self.bound)])
         self._count([part for _, one, kept in self.changed for _, part in _new(one, kept)])
-        same = [[steps, shared.at] for steps, shared in self._shared((), self.value)]
+        met = self._shared((), self.value)
+        same = [[steps, shared.at] for steps, shared in met if not isinstance(shared.at, str)]
         bound = [[root, name, self._copy(now, 0)] for root, name, now in self.bound]
         made: list[list[Any]] = []
         for way, one, kept in self.changed:
@@ -191,6 +200,8 @@ class Seen:
         way = self._ways.get(id(value))
         if way is not None:
             return Shared(list(way))
+        if (name := name_of(value)) is not None:
+            return Shared(name)
         if self._met.get(id(value), 0) < 2:
             return None
         number = self._numbers.get(id(value))
@@ -213,12 +224,14 @@ def _new(value: Any, kept: Kept) -> list[tuple[Any, Any]]:
     return parts[kept:]
 
 
-# -- on replay ---------------------------------------------------------------------------------------------------------
+# -- on replay --------------------------------------------------------------------------------------------------------
 
 
-def put_back(found: Changes, roots: Roots, bind: Callable[[str, str, Any], None]) -> tuple[Any, list[str]]:
-    """Do what ``found`` says to the objects of ``roots``; the result, and in words what is not there to be changed.
-    ``bind(root, name, value)`` binds a variable."""
+def put_back(
+    found: Changes, roots: Roots, bind: Callable[[str, str, Any], None], value: Any
+) -> tuple[Any, list[str]]:
+    """Do what ``found`` says to the objects of ``roots``; the result ``value`` with those that stand in it,
+    and in words what is not there to be changed. ``bind(root, name, value)`` binds a variable."""
     gone: list[str] = []
     ways: dict[int, Any] = {}
     for number, (at, _, _) in enumerate(found.changed):
@@ -234,6 +247,11 @@ def put_back(found: Changes, roots: Roots, bind: Callable[[str, str, Any], None]
     for shared in _shared_in(everything):
         if isinstance(shared.at, int):
             there[id(shared)] = numbered[shared.at]
+        elif isinstance(shared.at, str):
+            try:
+                there[id(shared)] = found_by_name(shared.at)
+            except LookupError:
+                gone.append(shared.at)
         else:
             _look_up(there, id(shared), roots, shared.at, gone)
     bound, *contents = [_filled_in(one, there) for one in everything]
@@ -248,7 +266,6 @@ def put_back(found: Changes, roots: Roots, bind: Callable[[str, str, Any], None]
             bind(root, name, now)
         except LookupError:
             gone.append(place_of((root, name)))
-    value = found.value
     for number, (steps, at) in enumerate(found.same):
         one = numbered.get(at) if isinstance(at, int) else objects.get(number)
         if one is not None:

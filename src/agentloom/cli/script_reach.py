@@ -77,6 +77,10 @@ class Reach:
             if isinstance(plain, FunctionType) and self._places.name(plain.__code__) is not None:
                 self._todo.append(plain)
             return True
+        inner = getattr(value, "__wrapped__", None) if hasattr(value, "cache_info") else None
+        if isinstance(inner, FunctionType) and self._places.name(inner.__code__) is not None:
+            self._todo.append(inner)
+            return False
         if isinstance(value, ModuleType):
             if is_own(value) and f"module:{value.__name__}" not in self._spaces:
                 self._variables(value.__name__, vars(value), names)

@@ -43,7 +43,12 @@ def record(job: dict[str, Any], results: Results) -> int:
     outer = asyncio.new_event_loop()
     guard = job.get("guard") or _OF_SCRIPTS
     options = RunOptions(
-        job.get("seed"), job.get("tags") or {}, job.get("conversation"), guard, tools=job.get("tools") or {}
+        job.get("seed"),
+        job.get("tags") or {},
+        job.get("conversation"),
+        guard,
+        tools=job.get("tools") or {},
+        draws="shared",
     )
     recording = begin(
         script_agent(path),

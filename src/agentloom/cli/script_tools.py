@@ -1,16 +1,16 @@
 """Tools of a script: what happens at the place of a function that was found by name.
 
-A tool is given the script's own objects and the script gets what the tool returned, as without agentloom; what the tool
-changed in place is kept beside its result (``script_objects``), and a replay does it again.
-"""
+A tool is given the script's own objects and the script gets what the tool returned, as without agentloom;
+what the tool changed in place is kept beside its result (``script_objects``), and a replay does it again."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Generator
-from types import FunctionType
+from types import FunctionType, TracebackType
 from typing import Any, Protocol, cast
 
 from agentloom.adapters.framework_scopes import in_tool
@@ -18,13 +18,15 @@ from agentloom.cli.script_kinds import changeable, parts_of
 from agentloom.cli.script_objects import Changes, put_back
 from agentloom.cli.script_output import Place
 from agentloom.cli.script_perform import UNDER_WAY, Performed, Printed, ToolCall, taken_off
+from agentloom.cli.script_raised import put_raised, raised_beside, set_context, without_ours
+from agentloom.cli.script_state import Shares, put_state
 from agentloom.errors import RecordedError, ValueRefused
 from agentloom.format.values import encode
 from agentloom.runtime.contexts import put
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Effect, Effects
 from agentloom.runtime.registry import TYPES
-from agentloom.runtime.scope import current
+from agentloom.runtime.scope import current, require, stays
 from agentloom.runtime.strays import stray
 from agentloom.runtime.toolfind import Around
 from agentloom.runtime.tools import Effect as ToolEffect
@@ -57,34 +59,38 @@ def around(effects: Effects, emit: Emit, places: Places) -> Around:
                 arguments = tool.arguments(args, kwargs)
                 if arguments is None:
                     return await plain(*args, **kwargs)
-                call = ToolCall(arguments, beside=True)
+                call = ToolCall(arguments, tool.shares(), beside=True, handled=sys.exception())
                 with tool.handed_on(call):
                     call.value = await recorded(*args, **kwargs)
                 if call.error is not None:
                     try:
-                        raise call.error
+                        raise tool.on_its_way(call)
                     finally:
                         call.error = None
                 return await plain(*args, **kwargs) if call.passed else call.value
 
             awaited.__wrapped__ = plain  # type: ignore[attr-defined]
+            awaited.mend = tool.mend  # type: ignore[attr-defined]
             return awaited
 
         def called(*args: Any, **kwargs: Any) -> Any:
             arguments = tool.arguments(args, kwargs)
             if arguments is None:
                 return plain(*args, **kwargs)
-            call = ToolCall(arguments, beside=_is_beside())
-            with tool.handed_on(call):
+            call = ToolCall(
+                arguments, tool.shares(), _is_beside(), alone=_is_alone(), handled=sys.exception()
+            )
+            with tool.handed_on(call), stays():
                 call.value = recorded(*args, **kwargs)
             if call.error is not None:
                 try:
-                    raise call.error
+                    raise tool.on_its_way(call)
                 finally:
                     call.error = None
             return plain(*args, **kwargs) if call.passed else call.value
 
         called.__wrapped__ = plain  # type: ignore[attr-defined]
+        called.mend = tool.mend  # type: ignore[attr-defined]
         return called
 
     return make
@@ -99,10 +105,35 @@ class _Tool:
         self._effects = effects
         self._emit = emit
         self._signature = inspect.signature(plain)
+        self._root = places.root
+        self._raised: dict[int, tuple[Exception, TracebackType | None, BaseException | None]] = {}
         self.performed = Performed(name, plain, places)
 
+    def shares(self) -> Shares:
+        """What a call that is made here shares with the run."""
+        return Shares(require(f"tool {self._name}"))
+
+    def on_its_way(self, call: ToolCall) -> Exception:
+        """The exception of a call, to be raised; ``mend`` will give it the traceback and the context that it
+        has without agentloom."""
+        error = cast("Exception", call.error)
+        set_context(error, call.context)
+        raised_beside(error, call.handled)
+        self._raised[id(error)] = error, call.traceback, error.__context__
+        return error
+
+    def mend(self, error: BaseException) -> None:
+        """Take the frames of agentloom off an exception that leaves the tool."""
+        kept = self._raised.pop(id(error), None)
+        if kept is None:
+            error.__traceback__ = without_ours(error.__traceback__)
+        else:
+            error.__traceback__ = kept[1]
+            set_context(error, kept[2])
+
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-        """The arguments by name. None: the call is no part of the record, or is an error that Python itself raises."""
+        """The arguments by name. None: the call is no part of the record, or is an error that Python itself
+        raises."""
         if in_tool():
             return None  # a tool of a framework, whose call is recorded there
         if stray() is not None:
@@ -117,9 +148,9 @@ class _Tool:
 
     @contextlib.contextmanager
     def handed_on(self, call: ToolCall) -> Generator[None]:
-        """Around one recorded call: takes what was printed and changed off its value or error; lets a call that cannot
-        be recorded pass to the plain function (``passed``) unless ``effects`` refuses. Where it is the result that
-        cannot be recorded, the program gets it as it is, unless ``effects`` refuses."""
+        """Around one recorded call: takes what was printed and changed off its value or error; lets a call
+        that cannot be recorded pass to the plain function (``passed``) unless ``effects`` refuses. Where it
+        is the result that cannot be recorded, the program gets it as it is, unless ``effects`` refuses."""
         before = _calls()
         token = put(UNDER_WAY, call)
         try:
@@ -139,6 +170,9 @@ class _Tool:
             self._ended(call)
         finally:
             UNDER_WAY.reset(token)
+            for variable, now in call.contexts:
+                if variable.get(None) is not now:
+                    variable.set(now)
 
     def _ended(self, call: ToolCall) -> None:
         found = call.value
@@ -146,37 +180,44 @@ class _Tool:
             self._show(found.printed)
             call.value = found.value
         elif isinstance(found, Changes):
-            call.value = self._done_again(call, found)
+            call.value = self._done_again(call, found, found.value)
         self._remark(call)
         if call.performed and _holds_objects(call.own):
             call.value = call.own
 
-    def _done_again(self, call: ToolCall, found: Changes) -> Any:
-        """Show what was printed; on replay, change what was changed. The result."""
+    def _done_again(self, call: ToolCall, found: Changes, value: Any) -> Any:
+        """Show what was printed; on replay, change what was changed. The result, which is ``value``."""
         self._show(found.printed)
         if found.lost is not None:
             self._effects.attempt(Effect("tool", found.lost, _caller()))
         if call.performed:
             return call.own
         reach = self.performed.reach
-        value, gone = put_back(found, reach.roots(call.arguments), reach.bind)
+        value, gone = put_back(found, reach.roots(call.arguments), reach.bind, value)
         call.remarks += [f"changed {place} when recorded, which is not there now" for place in gone]
+        call.remarks += found.told or []
+        if found.state:
+            call.remarks += put_state(require(f"tool {self._name}"), found.state)
         return value
 
     def _failed(self, call: ToolCall, error: Exception) -> None:
-        """The tool raised ``error``, or the machinery did. The program gets its own exception, with nothing of the
-        tool's frames: a replay has none."""
+        """The tool raised ``error``, or the machinery did. The program gets its own exception."""
         printed, changes = taken_off(error)
         self._show(printed)
+        held: list[Any] = [error.args, dict(vars(error))]
         if changes is not None:
-            self._done_again(call, changes)
+            held = self._done_again(call, changes, held) or held
         if call.error is None:
-            call.error = error.with_traceback(None)
+            if changes is not None:
+                error.args = held[0]
+                vars(error).update(held[1])
+                put_raised(error, changes.raised or [], self._root)
+                call.traceback, call.context = error.__traceback__, error.__context__
+            call.error = error
+            self._remark(call)
             return
         own = call.error
         taken_off(own)
-        own.__context__ = None
-        call.error = own.with_traceback(None)
         for what in _lost_of(own, error):
             call.remarks.append(what)
         self._remark(call)
@@ -215,6 +256,12 @@ def _lost_of(own: Exception, decoded: Exception) -> list[str]:
 def _caller() -> str:
     scope = current()
     return "?" if scope is None else scope.session.engine.places.caller()
+
+
+def _is_alone() -> bool:
+    """Whether nothing else of the program goes on while a blocking call is performed."""
+    scope = current()
+    return scope is None or scope.session.baton is None or not scope.session.baton.beside
 
 
 def _is_beside() -> bool:

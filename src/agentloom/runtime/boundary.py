@@ -62,7 +62,9 @@ async def call_async(spec: CallSpec, perform: Callable[[Call], Awaitable[object]
     except asyncio.CancelledError:
         session.engine.end_by_agent(call, "cancelled")
         raise
-    return delivery.value if type(delivery) is Delivery else _as_delivery(delivery).value
+    # An error comes as a value and is raised here: one that is thrown into coroutines from outside is made to have been
+    # raised beside whatever each of them handles (``__context__``), past what it was really raised beside.
+    return (delivery if type(delivery) is Delivery else _as_delivery(delivery)).unwrap()
 
 
 def open_async(spec: CallSpec, perform: Callable[[Call], AsyncIterator[object]]) -> AsyncStream:
@@ -127,6 +129,7 @@ class AsyncStream:
         session.source.want(self.call)
         try:
             delivery = _as_delivery(await future)
+            delivery.unwrap()
         except asyncio.CancelledError:
             self._finished = True
             session.engine.end_by_agent(self.call, "cancelled")

@@ -213,13 +213,10 @@ class AsyncDriver:
             return
         # The future will hold the delivery, which holds the call: no cycle for the collector.
         call.sink = None
-        if delivery.error is None:
-            waiting.set_result(delivery)  # pyright: ignore[reportUnknownMemberType]
-        elif isinstance(delivery.error, StopIteration):
-            # A future refuses StopIteration; asyncio itself turns it into RuntimeError at the same place.
-            waiting.set_exception(RuntimeError("a host call raised StopIteration"))
-        else:
-            waiting.set_exception(delivery.error)
+        if isinstance(delivery.error, StopIteration):
+            # A coroutine refuses StopIteration; asyncio itself turns it into RuntimeError at the same place.
+            delivery.error = RuntimeError("a host call raised StopIteration")
+        waiting.set_result(delivery)  # pyright: ignore[reportUnknownMemberType]
 
     def _happened(self, kind: str, vt: int) -> None:
         """Do what an event that is of no call does to the loop."""

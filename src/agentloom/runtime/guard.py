@@ -77,7 +77,9 @@ class Guard:
     __slots__ = (
         "_counts",
         "_randoms",
+        "_seeded",
         "_shown",
+        "draws",
         "entropy",
         "environment",
         "last_stamp",
@@ -110,6 +112,8 @@ class Guard:
         """How many imports are under way in the run: modules that are being loaded see the real world."""
         self.overlay: dict[str, str | None] | None = None
         """Variables that the run has set or deleted (None), once it has."""
+        self.draws: str | None = None
+        """``shared``: once the program has seeded the functions of ``random``, they are one generator in all of it."""
         self.last_stamp = 0
         """The last time stamp that an identifier of the run holds."""
         self.states: dict[tuple[str, str], object] = {}
@@ -117,6 +121,7 @@ class Guard:
         self._shown = 0
         self._counts: dict[str, int] = {}
         self._randoms: dict[str, random.Random] = {}
+        self._seeded: random.Random | None = None
 
     @property
     def virtual(self) -> bool:
@@ -131,6 +136,8 @@ class Guard:
             facts["yields"] = "sleep"
         if self.policy == "virtual":
             facts["sockets"] = "passed"
+        if self.draws is not None:
+            facts["draws"] = self.draws
         if self.entropy is not None:
             facts["entropy"] = self.entropy.hex()
         return facts
@@ -208,9 +215,18 @@ class Guard:
         """``count`` bytes that stay the same through the run."""
         return hashlib.shake_256(b"agentloom fixed/1\n" + (self.entropy or b"") + what.encode()).digest(count)
 
-    def generator(self, path: str, seed: int | None) -> random.Random:
-        """The generator behind the functions of ``random`` at ``path``; from the run's seed where it has one. Not that
-        of the ``random`` host call: a replay does not draw from that."""
+    def generator(self, path: str, seed: int | None, function: str = "") -> random.Random:
+        """The generator on which ``function`` of ``random`` acts at ``path``; from the run's seed where it has one. Not
+        that of the ``random`` host call: a replay does not draw from that. Where draws are ``shared``, the generator
+        that the program has seeded itself is that of all paths from then on, as it is that of the whole process."""
+        if self._seeded is not None:
+            return self._seeded
+        generator = self._of_path(path, seed)
+        if self.draws == "shared" and function in ("seed", "setstate"):
+            self._seeded = generator
+        return generator
+
+    def _of_path(self, path: str, seed: int | None) -> random.Random:
         generator = self._randoms.get(path)
         if generator is None:
             origin = (self.entropy or b"").hex() if seed is None else str(seed)

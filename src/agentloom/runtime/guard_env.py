@@ -20,12 +20,13 @@ from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import called_as
 from agentloom.runtime.redaction_env import WATCH
 from agentloom.runtime.scope import in_context, set_variables
+from agentloom.runtime.work import under_way
 
 if TYPE_CHECKING:
     from agentloom.runtime.places import Places
     from agentloom.runtime.session import Session
 
-__all__ = ["LISTED", "Environment", "Recorded", "Snapshot", "install"]
+__all__ = ["LISTED", "Environment", "Recorded", "Snapshot", "change", "install"]
 
 LISTED = "="
 """Under this name, which no variable can have, the trace keeps the names of all variables, where all were listed; and
@@ -72,8 +73,8 @@ class Snapshot:
 
 
 class Recorded:
-    """The environment of a replay. ``unknown`` is told of a variable that the agent's own code reads and the recording
-    did not, with its place; what it returns is raised."""
+    """The environment of a replay. ``unknown`` is told of a variable that the agent's own code reads and the
+    recording did not, with its place; what it returns is raised."""
 
     def __init__(self, values: Mapping[str, Any], unknown: Callable[[str, str], BaseException]) -> None:
         self._values = values
@@ -81,8 +82,8 @@ class Recorded:
         self._facts: dict[str, tuple[int, Mapping[str, Any] | None]] = {}
         self.pending: dict[str, Any] | None = None
         self.moved: tuple[str, str] | None = None
-        """The working folder of the recording and that of this process, where the run was told of one and it is another
-        one here: paths that the run makes from the first are to be found in the second."""
+        """The working folder of the recording and that of this process, where the run was told of one and it
+        is another one here: paths that the run makes from the first are to be found in the second."""
 
     def told(self, key: str) -> Any:
         """What the recorded run was first told of the fact ``key``, None where it did not ask."""
@@ -124,7 +125,7 @@ def _reading(key: str, count: int) -> str:
     return f"{LISTED}{key}" if count == 1 else f"{LISTED}{key} {count}"
 
 
-# -- os.environ --------------------------------------------------------------------------------------------------------
+# -- os.environ -------------------------------------------------------------------------------------------------------
 
 _Environ: Any = type(os.environ)
 _real: dict[str, Any] = {
@@ -222,6 +223,8 @@ def _len(self: Any) -> int:
 
 def _setitem(self: Any, key: Any, value: Any) -> None:
     session = _session(self)
+    if session is None:
+        _tell(self, key, value)
     if session is None or _write(session, _name(self, key), os.fsdecode(self.encodevalue(value))):
         _real["__setitem__"](self, key, value)
         WATCH.writes += 1
@@ -230,13 +233,40 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
 def _delitem(self: Any, key: Any) -> None:
     session = _session(self)
     if session is None:
-        _real["__delitem__"](self, key)
+        changed = _changed() or {}
+        if changed.get(_name(self, key)) is None or self.encodekey(key) in self._data:
+            _real["__delitem__"](self, key)  # KeyError where it is not set
+        _tell(self, key, None)
         WATCH.writes += 1
         return
     _getitem(self, key)  # KeyError where it is not set
     if _write(session, _name(self, key), None) and self.encodekey(key) in self._data:
         _real["__delitem__"](self, key)
         WATCH.writes += 1
+
+
+def _tell(mapping: Any, key: Any, value: Any) -> None:
+    """Tell the run of what work that shares its environment has set there, or deleted."""
+    own: tuple[Any, ...] = (os.environ, getattr(os, "environb", None))
+    if COLLECTING or all(mapping is not one for one in own):
+        return
+    work = under_way()
+    if work is not None and work.shares is not None:
+        text = None if value is None else os.fsdecode(mapping.encodevalue(value))
+        work.shares.set_variable(_name(mapping, key), text)
+
+
+def change(session: Session, name: str, value: str | None, *, real: bool = True) -> None:
+    """Let the run find a variable set, or deleted (None), as if its own code had done it. ``real``: also in
+    the process's own environment, where runs write to that."""
+    passes = session.guard.environment is None or _write(session, name, value)
+    if not (real and passes):
+        return
+    if value is not None:
+        _real["__setitem__"](os.environ, name, value)
+    elif cast(Any, os.environ).encodekey(name) in cast(Any, os.environ)._data:
+        _real["__delitem__"](os.environ, name)
+    WATCH.writes += 1
 
 
 def _write(session: Session, name: str, value: str | None) -> bool:

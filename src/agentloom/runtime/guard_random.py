@@ -18,6 +18,7 @@ from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, called_as, stand_in
 from agentloom.runtime.scope import Scope, here, in_context
+from agentloom.runtime.work import under_way
 
 __all__ = ["draw", "install", "install_loaded"]
 
@@ -46,13 +47,13 @@ def _bytes(real: Callable[..., bytes]) -> Callable[..., bytes]:
 
 def _function(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     def function(_: object, *args: Any, **kwargs: Any) -> Any:
-        if not COLLECTING and in_context() is None:
-            return real(*args, **kwargs)  # as ``acting`` asks, in place
-        session = acting()
-        if session is None:
-            return real(*args, **kwargs)
-        generator = session.guard.generator(cast(Scope, here()).path, session.seed)
-        return getattr(generator, name)(*args, **kwargs)
+        session = None if not COLLECTING and in_context() is None else acting()
+        if session is not None:
+            generator = session.guard.generator(cast(Scope, here()).path, session.seed, name)
+            return getattr(generator, name)(*args, **kwargs)
+        work = None if COLLECTING else under_way()
+        shared = None if work is None or work.shares is None else work.shares.generator(name)
+        return (real if shared is None else getattr(shared, name))(*args, **kwargs)
 
     return function
 

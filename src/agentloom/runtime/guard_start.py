@@ -11,9 +11,11 @@ from typing import Any, cast
 from agentloom.format.values import Tree
 from agentloom.runtime.guard import ENTROPY_BYTES, OFF, Guard, GuardPolicy, policy_facts
 
-__all__ = ["REAL_CLOCKS", "begins", "guard_for_recording", "guard_for_replay"]
+__all__ = ["REAL_CLOCKS", "REAL_FOLDER", "begins", "guard_for_recording", "guard_for_replay"]
 
-_urandom, _time_ns, _monotonic_ns, _real_folder = os.urandom, time.time_ns, time.monotonic_ns, os.getcwd
+_urandom, _time_ns, _monotonic_ns = os.urandom, time.time_ns, time.monotonic_ns
+REAL_FOLDER = os.getcwd
+"""``os.getcwd`` as it was when agentloom was imported."""
 
 _CLOCKS = (
     "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
@@ -74,13 +76,13 @@ def guard_for_replay(
         in_another_zone()
         install_zone_values()
     environment = Recorded(variables(), unknown)
-    then, now = environment.told("os.getcwd()"), _real_folder()
+    then, now = environment.told("os.getcwd()"), REAL_FOLDER()
     if isinstance(then, str) and then != now:
         from agentloom.runtime.guard_files import find_moved
 
         environment.moved = then, now
         find_moved()
-    return Guard(
+    guard = Guard(
         chosen,
         entropy,
         start=start,
@@ -88,3 +90,6 @@ def guard_for_replay(
         zone=zone,
         environment=environment,
     )
+    draws = policy.get("draws") if isinstance(policy, dict) else None
+    guard.draws = draws if isinstance(draws, str) else None
+    return guard

@@ -45,7 +45,7 @@ _POOL_BYTES = 1024  # 64 salts
 class RunOptions:
     """What a run may carry besides its input: seed, tags (name to value), the conversation that it belongs to, and the
     policy of its guard (None: the agent's), what is secret in it beside the agent's own rules, and what tools of
-    frameworks do to the world, by name."""
+    frameworks do to the world, by name. ``draws``: as of ``Guard``."""
 
     seed: int | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -53,6 +53,7 @@ class RunOptions:
     guard: str | None = None
     secrets: Rules = NO_RULES
     tools: Mapping[str, ToolEffect] = field(default_factory=dict[str, ToolEffect])
+    draws: str | None = None
 
 
 class Recording:
@@ -115,6 +116,8 @@ def begin(
     run_id = runids.new_run_id(time.time_ns() // 1_000_000, os.urandom(10))
     nonce = os.urandom(32)
     guard = guard_for_recording(policy)
+    if guard.virtual:
+        guard.draws = options.draws
     rules = in_effect(agent.secrets, options.secrets)
     redactor = Redactor(rules)
     redactor.check_name("the name of the agent", agent.name)

@@ -20,7 +20,7 @@ from agentloom.format.callids import segment
 from agentloom.format.limits import PATH_BYTES
 from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.contexts import put
-from agentloom.runtime.work import Work, mark
+from agentloom.runtime.work import Work, doing, mark
 
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
@@ -39,6 +39,7 @@ __all__ = [
     "require",
     "run_outside",
     "set_variables",
+    "stays",
 ]
 
 T = TypeVar("T")
@@ -49,12 +50,14 @@ _overlay: contextvars.ContextVar[dict[str, str | None] | None] = contextvars.Con
     "agentloom.overlay", default=None
 )
 
+_stays: contextvars.ContextVar[bool] = contextvars.ContextVar("agentloom.stays", default=False)
+
 in_context = _scope.get
 """As ``here``, for those who must be quick and look at ``COLLECTING`` themselves."""
 
 set_variables = _overlay.get
-"""In host work: the environment variables that the run had set or deleted (None) when it asked for the work. For those
-who look at ``COLLECTING`` themselves."""
+"""In host work: the environment variables that the run had set or deleted (None) when it asked for the work.
+For those who look at ``COLLECTING`` themselves."""
 
 enter_scope = _scope.set
 """Make a scope that of the current context, for good: of a thread's own."""
@@ -124,9 +127,9 @@ class Scope:
 
 class Attempts:
     """Several attempts at one piece of work in ``scope``: what it does again has the same call ids and paths, told
-    apart by ``~attempt``. So a tool keeps its idempotency key, and a call after the work its id, however often the work
-    was tried. Attempts may lie inside attempts. Call ``again`` before each attempt but the first, ``end`` at the end.
-    """
+    apart by ``~attempt``. So a tool keeps its idempotency key, and a call after the work its id, however
+    often the work was tried. Attempts may lie inside attempts. Call ``again`` before each attempt but the
+    first, ``end`` at the end."""
 
     __slots__ = ("_calls", "_children", "_highest", "_outer", "_paths", "_scope")
 
@@ -210,8 +213,33 @@ def outside() -> contextvars.Context:
 
 
 def run_outside(work: Callable[[], T]) -> T:
-    """``outside().run(work)``, in one step."""
+    """``outside().run(work)``, in one step. Where the context ``stays``, it is this very one: context
+    variables that the work sets are set here."""
+    if _stays.get():
+        return _run_here(work)
     return contextvars.copy_context().run(_left, work)
+
+
+@contextmanager
+def stays() -> Generator[None]:
+    """A block in which host work that its caller waits for is done in the caller's context, and not in a copy."""
+    token = put(_stays, True)
+    try:
+        yield
+    finally:
+        _stays.reset(token)
+
+
+def _run_here(work: Callable[[], T]) -> T:
+    scope = _scope.get()
+    overlay = None if scope is None else scope.session.guard.overlay
+    tokens = (put(_stays, False), put(_overlay, overlay))
+    try:
+        with entered(None), doing(_HOST_WORK):
+            return work()
+    finally:
+        _stays.reset(tokens[0])
+        _overlay.reset(tokens[1])
 
 
 def leave() -> None:

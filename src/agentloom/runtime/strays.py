@@ -83,6 +83,11 @@ def mark_threads(adopt: Adopt) -> None:
 def _marking(start: Callable[..., Any], adopt: Adopt | None) -> Callable[..., Any]:
     def start_marked(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         adopted = None if adopt is None else adopt(function)
+        work_under_way = under_way()
+        if work_under_way is not None and work_under_way.shares is not None:
+            thread = getattr(function, "__self__", None)
+            if isinstance(thread, threading.Thread):
+                work_under_way.shares.started(thread)
         scope = current()
         session = scope.session if scope is not None else started_by()
         work = function if adopted is None else adopted[0]

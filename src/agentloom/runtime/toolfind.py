@@ -204,6 +204,11 @@ def _running(code: CodeType) -> bool:
 
 
 _MARK = "agentloom: the call goes here"
+_MEND = "agentloom: what mends an error goes here"
+
+
+def _as_it_is(_: BaseException) -> None:
+    """An error that goes on with the traceback that it has."""
 
 
 _stubs: set[CodeType] = set()
@@ -217,7 +222,8 @@ def is_stub(code: CodeType) -> bool:
 def swap(function: FunctionType, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> CodeType:
     """Let ``function`` call ``make(copy)`` from now on, where ``copy`` is the function as it was. Returns the stub.
 
-    Name, signature, defaults, source place and identity stay. Raises ``NotSupported`` for generator functions.
+    Name, signature, defaults, source place and identity stay. What it raises goes through ``mend`` of what ``make``
+    gives, where that has such an attribute. Raises ``NotSupported`` for generator functions.
     """
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise NotSupported("a generator function", hint="let the tool return a list")
@@ -259,13 +265,21 @@ def _stub(function: FunctionType, target: Callable[..., Any]) -> CodeType:
         f"    {'async ' if is_async else ''}def stub(*args, **kwargs):",
         *unused,
         f"        call = {_MARK!r}",
-        f"        return {'await ' if is_async else ''}call(*args, **kwargs)",
+        "        try:",
+        f"            return {'await ' if is_async else ''}call(*args, **kwargs)",
+        "        except BaseException as error:",
+        f"            mend = {_MEND!r}",
+        "            mend(error)",
+        "            raise",  # which adds no frame: what ``mend`` has given the error as its traceback stays
     ]
     outer = cast(CodeType, compile("\n".join(lines), "<agentloom>", "exec", dont_inherit=True).co_consts[0])
     stub = next(const for const in outer.co_consts if isinstance(const, CodeType))
     old = function.__code__
+    mend = getattr(target, "mend", _as_it_is)
     return stub.replace(
-        co_consts=tuple(target if const == _MARK else const for const in stub.co_consts),
+        co_consts=tuple(
+            target if const == _MARK else mend if const == _MEND else const for const in stub.co_consts
+        ),
         co_filename=old.co_filename,
         co_name=old.co_name,
         co_qualname=old.co_qualname,

@@ -10,21 +10,44 @@ import contextvars
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from agentloom.runtime.contexts import put
 
-__all__ = ["Work", "doing", "mark", "under_way"]
+if TYPE_CHECKING:
+    import random
+    import threading
+
+__all__ = ["Sharing", "Work", "doing", "mark", "under_way"]
+
+
+class Sharing(Protocol):
+    """What host work shares with the run that asked for it."""
+
+    def generator(self, name: str) -> random.Random | None:
+        """The generator on which the function ``name`` of ``random`` acts. None: that of the process."""
+        ...
+
+    def set_variable(self, name: str, value: str | None) -> None:
+        """The work has set a variable of the process's environment, or deleted it (None)."""
+        ...
+
+    def started(self, thread: threading.Thread) -> None:
+        """The work has started a thread."""
+        ...
 
 
 @dataclass(slots=True)
 class Work:
     """One piece of host work. ``keep``: what it prints is kept here (``printed``: stream name and text, in order, and
-    ``places``: where each came among what else was printed); otherwise it is shown and forgotten."""
+    ``places``: where each came among what else was printed); otherwise it is shown and forgotten. ``shares``: what it
+    has in common with the run that asked for it, as any code of a process has; None: nothing."""
 
     what: str
     keep: bool = False
     printed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    shares: Sharing | None = None
 
 
 _work: contextvars.ContextVar[Work | None] = contextvars.ContextVar("agentloom.work", default=None)
