@@ -61,6 +61,8 @@ def test_json_of_every_layout_comes_back_as_the_very_same_bytes_and_values(seed:
             indent=chance.choice((None, None, 2, 4)),
             separators=chance.choice((None, (",", ":"), (", ", ": "), (",", ": "))),
         )
+        if text.endswith("}"):
+            text = text[:-1] + " " * chance.choice((0, 0, 1, 7)) + "}"
         body = (chance.choice(("", "\n", "  ")) + text + chance.choice(("", "\r\n"))).encode(
             "utf-8", "surrogatepass"
         )
@@ -68,6 +70,23 @@ def test_json_of_every_layout_comes_back_as_the_very_same_bytes_and_values(seed:
         assert body_bytes(fields) == body, f"seed {seed}: {body!r}"
         if "json" in fields:
             assert repr(fields["json"]) == repr(json.loads(body)), f"seed {seed}: {body!r}"
+
+
+@pytest.mark.parametrize(
+    ("body", "layout"),
+    [
+        (b'{"a":{"b":1,"c":"x  "}}', None),
+        (b'{"a": {"b": 1, "c": "x  "}}', {"spaced": True}),
+        (b'{"a": {"b": 1,"c": "x  "}}', {"colons": True}),
+        (b'{"a":{"b":1,"c":"x  "}     }', {"pad": 5}),
+        (b'{"a":1 }', {"pad": 1}),
+    ],
+)
+def test_layouts_of_providers_are_kept_as_values(body: bytes, layout: dict[str, Any] | None) -> None:
+    fields = answer_fields("application/json", body)
+    assert set(fields) <= {"json", "layout"}
+    assert fields.get("layout") == layout
+    assert body_bytes(fields) == body
 
 
 @pytest.mark.parametrize(
