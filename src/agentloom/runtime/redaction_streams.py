@@ -157,7 +157,10 @@ class _Texts:
                 if item and wanted and name not in _NO_TEXT:
                     data = item.encode("utf-8", "surrogatepass")
                     at = (*below, _ALIKE.get(name, name))
-                    self._add(number, (*place, name), at, data, not is_piece(name, tree))
+                    held = self._texts.get(at)
+                    if held is None:
+                        held = self._texts[at] = _Text(apart=not is_piece(name, tree))
+                    held.pieces.append((number, (*place, name), data))
             elif (type(item) is dict or type(item) is list) and item and name not in _NO_TEXT:
                 at = (*below, _ALIKE.get(name, name))
                 self._collect(number, item, (*place, name), at, levels - 1, wanted)

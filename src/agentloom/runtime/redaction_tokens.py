@@ -30,7 +30,9 @@ PIECES = ("token", "tokens", "delta", "partial_json", "chosenCandidates", "chose
 """Names of fields that hold a text in pieces."""
 
 _TEXTS = ("token", "text", "content", "tok_str")
-_TELLING = ("logprob", "logProbability", "log_probability", "prob", "bytes", "special", *ALTERNATIVES)
+_TELLING = frozenset(
+    ("logprob", "logProbability", "log_probability", "prob", "bytes", "special", *ALTERNATIVES)
+)
 _IDS = ("id", "token_id", "tokenId")
 _COLUMNS = ("tokens",)
 _CHOSEN = {"chosenCandidates": "topCandidates", "chosen_candidates": "top_candidates"}
@@ -42,7 +44,7 @@ Change = Callable[[bytes], bytes]
 
 def is_piece(name: str, holder: Mapping[str, Any]) -> bool:
     """Whether a text under this name is a piece of a longer one, not a text that stands for itself in a list."""
-    return name in PIECES or (name in _TEXTS and any(one in holder for one in _TELLING))
+    return name in PIECES or (name in _TEXTS and not _TELLING.isdisjoint(holder))
 
 
 def put(tree: Any, changes: Mapping[Path, Change]) -> Any:
