@@ -198,7 +198,9 @@ def _stream_of(protocol: Protocol, reply: Says, model: str, number: int, usage: 
 
 def _sse(body: Mapping[str, Any], event: str | None = None) -> bytes:
     name = f"event: {event}\n" if event else ""
-    return f"{name}data: {json.dumps(body)}\n\n".encode()
+    return (
+        f"{name}data: {json.dumps(body, separators=(',', ':'))}\n\n".encode()
+    )  # compact, as providers send them
 
 
 def _call_id(protocol: Protocol, want: Wants, number: int, index: int) -> str:
