@@ -156,7 +156,7 @@ def _laid_out(value: Any, layout: Mapping[str, Any]) -> bytes:
             return _colons(value).encode("utf-8", "surrogatepass")
         if "pad" in layout:
             data = _json_bytes(value)
-            return data[:-1] + b" " * layout["pad"] + data[-1:]
+            return b"%b%b%b" % (data[:-1], b" " * layout["pad"], data[-1:])
     indent: int | None = layout.get("indent")
     spaced = indent is not None or layout.get("spaced")
     colon, comma = (": " if spaced else ":"), (", " if spaced and indent is None else ",")
