@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import socket
 import uuid
@@ -18,6 +19,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
@@ -462,6 +464,131 @@ async def test_a_failed_request_is_replayed_to_a_report(store: MemoryStore) -> N
         with pytest.raises(DivergenceError) as raised:
             await changed.replay_request(trace)
         assert raised.value.report.finding.cls == "output"
+
+
+@tool(effect="read")
+def asked(what: str | int) -> str:
+    return f"asked {what}"
+
+
+@in_loop
+async def test_credentials_of_a_request_replay_though_the_trace_does_not_hold_them(
+    store: MemoryStore,
+) -> None:
+    async def answer(request: Request) -> PlainTextResponse:
+        scheme, _, token = request.headers["authorization"].partition(" ")
+        said = [asked(token), asked(request.cookies["session"]), scheme, request.headers["x-api-key"]]
+        return PlainTextResponse(" ".join(said))
+
+    app = instrument(Starlette(routes=[Route("/", answer)]), store=store)
+    token, session, key = (uuid.uuid4().hex for _ in range(3))
+    headers = {
+        "authorization": f"Bearer {token}",
+        "x-api-key": key,
+        "cookie": f"session={session}; theme=dark",
+    }
+    async with client(app) as http:
+        assert (await http.get("/", headers=headers)).text == f"asked {token} asked {session} Bearer {key}"
+    (trace,) = traces(store)
+    assert not any(one.encode() in store.read(trace.run_id) for one in (token, session, key))
+    report = await app.replay_request(trace)
+    assert report.verdict == "identical"
+    with agentloom.replaying(trace):
+        for one in (headers, {**headers, "authorization": f"Bearer {uuid.uuid4().hex}"}):
+            async with client(app) as http:
+                assert (await http.get("/", headers=one)).status_code == 200
+
+
+def tenant(request: Request) -> str | int:
+    return request.headers["x-tenant"]
+
+
+def length_of_tenant(request: Request) -> str | int:
+    return len(request.headers["x-tenant"])
+
+
+def digest_of_tenant(request: Request) -> str | int:
+    return hashlib.sha256(request.headers["x-tenant"].encode()).hexdigest()
+
+
+def theme(request: Request) -> str | int:
+    return request.cookies["theme"]
+
+
+def of_the_query(request: Request) -> str | int:
+    return request.query_params["api_key"]
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        (tenant, "x-tenant"),
+        (length_of_tenant, "x-tenant"),
+        (digest_of_tenant, "x-tenant"),
+        (theme, "cookie.theme"),
+        (of_the_query, "query.api_key"),
+    ],
+)
+@in_loop
+async def test_a_header_that_is_not_kept_is_told_as_such(
+    store: MemoryStore, read: Callable[[Request], Any], name: str
+) -> None:
+    async def answer(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(asked(read(request)))
+
+    app = instrument(Starlette(routes=[Route("/", answer)]), store=store)
+    async with client(app) as http:
+        await http.get(f"/?api_key={uuid.uuid4().hex}", headers={"x-tenant": "4711", "cookie": "theme=dark"})
+    (trace,) = traces(store)
+    with pytest.raises(DivergenceError) as raised:
+        await app.replay_request(trace)
+    report = await app.replay_request(trace, check=False)
+    assert raised.value.report.finding == report.finding
+    assert (report.verdict, report.finding.cls) == ("diverged", "redacted")
+    assert (
+        report.finding.message
+        == f"The trace does not hold {name} of the request, and this value comes of it."
+    )
+    assert report.cause is None
+
+
+@in_loop
+async def test_what_may_come_of_a_header_that_is_not_kept(store: MemoryStore) -> None:
+    async def answer(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(asked(sum(request.headers["x-tenant"].encode())))
+
+    async def fails(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(asked(int(request.headers["x-tenant"])))
+
+    app = instrument(Starlette(routes=[Route("/", answer), Route("/int", fails)]), store=store)
+    async with client(app) as http:
+        await http.get("/", headers={"x-tenant": "4711"})
+        await http.get("/int", headers={"x-tenant": "4711"})
+    first, second = traces(store)
+    report = await app.replay_request(first, check=False)
+    assert report.finding.cls == "redacted"
+    assert report.finding.message == (
+        "The trace does not hold all of the request (x-tenant), and this value may come of that."
+    )
+    report = await app.replay_request(second, check=False)
+    assert report.finding.cls == "ended early"
+    assert "the trace does not hold all of the request: x-tenant" in report.notes
+
+
+@in_loop
+async def test_headers_that_say_how_to_answer_are_kept(store: MemoryStore) -> None:
+    async def answer(request: Request) -> PlainTextResponse:
+        return PlainTextResponse("a" * 5000)
+
+    app = instrument(
+        Starlette(routes=[Route("/", answer)], middleware=[Middleware(GZipMiddleware, minimum_size=10)]),
+        store=store,
+    )
+    async with client(app) as http:
+        await http.get("/", headers={"accept-encoding": "gzip", "range": "bytes=0-9"})
+    (trace,) = traces(store)
+    assert trace.input["kwargs"]["request"]["headers"]["range"] == "bytes=0-9"
+    assert (await app.replay_request(trace)).verdict == "identical"
 
 
 @in_loop

@@ -11,17 +11,19 @@ import asyncio
 import contextvars
 import hashlib
 import types
-from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from dataclasses import replace
 from typing import Any, cast
 
+from agentloom.adapters.asgi_request import headers_of, kept_request, scope_of
 from agentloom.api.recording_block import RecordedBlock
 from agentloom.api.recording_mode import ready, replaying
 from agentloom.api.recording_target import target_of_block
 from agentloom.api.recording_worker import Service
 from agentloom.api.trace import Trace
 from agentloom.errors import DivergenceError, LoomError, TargetError
+from agentloom.format.unkept import unkept_in
 from agentloom.runtime.left_out import left_out
-from agentloom.runtime.profiles import plain_url
 from agentloom.runtime.scope import current
 
 __all__ = ["RecordedApp", "is_asgi"]
@@ -34,7 +36,6 @@ Send = Callable[[Message], Awaitable[None]]
 _KEPT_BODY = 64 << 10
 """Bytes of a request's or a response's body that the trace holds; of a longer one its length and digest."""
 _GONE = "went away before its answer was complete"
-_KEPT_HEADERS = frozenset(("accept", "content-type", "user-agent", "x-request-id", "traceparent"))
 
 
 def is_asgi(target: object) -> bool:
@@ -91,10 +92,11 @@ class RecordedApp:
             with left_out():
                 await self.app(scope, receive, send)
             return
+        request, secret = kept_request(scope)
         name = service.named(f"{scope['method']} {scope['path']}", scope)
         exchange = _Exchange(scope, receive, send)
-        target = target_of_block(name, {"request": _request(scope)})
-        run = RecordedBlock(target, options, service.store, service.keep)
+        target = target_of_block(name, {"request": request})
+        run = RecordedBlock(target, replace(options, secrets=secret), service.store, service.keep)
         await self._within(run, scope, exchange)
 
     async def _within(self, run: RecordedBlock, scope: Scope, exchange: _Exchange) -> None:
@@ -122,9 +124,10 @@ class RecordedApp:
             return False
         return True
 
-    async def replay_request(self, trace: Trace) -> Any:
+    async def replay_request(self, trace: Trace, *, check: bool = True) -> Any:
         """Replay the run of a request with the application as it is now, nothing is performed; the report, also of one
-        that failed. Raises ``DivergenceError`` where it differs, ``TargetError`` for a trace of something else."""
+        that failed. Raises ``DivergenceError`` with the report where it differs, unless ``check`` is False: then it is
+        returned whatever it says. ``TargetError`` for a trace of something else."""
         request = trace.input["kwargs"].get("request")
         body = next((note["request body"] for note in trace.notes if "request body" in note), None)
         if not isinstance(request, dict) or not isinstance(body, str | bytes):
@@ -144,16 +147,17 @@ class RecordedApp:
         async def send(message: Message) -> None:
             del message
 
-        scope = _scope_of(cast("dict[str, Any]", request))
+        scope = scope_of(cast("dict[str, Any]", request))
         target = target_of_block(trace.name, {"request": request})
         run = RecordedBlock(target, self.service.options(scope), None)
         run.on_cut_off = gone.set
+        run.lacks = unkept_in(repr(request))
         with replaying(trace):
             try:
                 await self._within(run, scope, _Exchange(scope, receive, send))
             except Exception as error:
                 # What the application raised, as it did when recorded: the report says that it did.
-                if run.report is None or isinstance(error, DivergenceError):
+                if run.report is None or (check and isinstance(error, DivergenceError)):
                     raise
         report = run.report
         if report is None:
@@ -171,7 +175,7 @@ class _Exchange:
         self._receive, self._send = receive, send
         self._receiving = 0
         self._ahead: list[Message] = []
-        self._asked_all = not _headers(scope).get("expect")
+        self._asked_all = not headers_of(scope).get("expect")
         self._outside = contextvars.copy_context()
         self.asked, self._said = _Body(), _Body()
         self.status = 0
@@ -267,42 +271,7 @@ async def _awaiting(work: Awaitable[Any]) -> Any:
     return await work
 
 
-def _headers(scope: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope.get("headers") or ()
-    }
-
-
 def _id_of(scope: Scope) -> str | None:
     """What a request is known by: its id, or its place in a distributed trace."""
-    headers = _headers(scope)
+    headers = headers_of(scope)
     return headers.get("x-request-id") or headers.get("traceparent")
-
-
-def _request(scope: Scope) -> dict[str, Any]:
-    """What the trace holds of a request: no header that carries a credential."""
-    query = bytes(scope.get("query_string") or b"").decode("latin-1")
-    address = plain_url(f"http://x/?{query}").partition("?")[2] if query else ""
-    headers = {name: value for name, value in _headers(scope).items() if name in _KEPT_HEADERS}
-    return {"method": scope["method"], "path": scope["path"], "query": address, "headers": headers}
-
-
-def _scope_of(request: Mapping[str, Any]) -> Scope:
-    """The scope of a recorded request."""
-    path = str(request["path"])
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
-        "method": request["method"],
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": str(request["query"]).encode("latin-1"),
-        "root_path": "",
-        "headers": [
-            (name.encode("latin-1"), value.encode("latin-1")) for name, value in request["headers"].items()
-        ],
-        "client": None,
-        "server": None,
-    }

@@ -16,6 +16,7 @@ from agentloom.replay.replayer import conclude, current_facts, replay, session_f
 from agentloom.replay.report import Report
 from agentloom.replay.source import ReplaySource
 from agentloom.replay.stock import ReplayInPlace
+from agentloom.runtime.redaction_rules import NO_RULES, Rules
 from agentloom.runtime.registry import TYPES
 
 __all__ = ["ReplayedBlock", "replay_in_place"]
@@ -34,17 +35,27 @@ def replay_in_place(trace: Trace, target: Target, main: Callable[..., Any]) -> R
 
 
 class ReplayedBlock:
-    """The replay of a block, begun. ``TargetError`` for the trace of something else. ``on_cut_off``: see
-    ``RecordedBlock``."""
+    """The replay of a block, begun. ``TargetError`` for the trace of something else. ``secret``: what is in it beside
+    what the trace says; ``on_cut_off``, ``lacks``: see ``RecordedBlock``."""
 
-    def __init__(self, trace: Trace, target: Target, on_cut_off: Callable[[], None] | None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        target: Target,
+        secret: Rules = NO_RULES,
+        on_cut_off: Callable[[], None] | None = None,
+        lacks: Sequence[str] = (),
+    ) -> None:
         recording = Recording.from_journal(trace.journal)
         recording.replayable()
         agent = target.agent(where_it_stands)
         self._trace = trace
         self._facts = current_facts(agent, recording)
         self._source = ReplaySource(recording)
+        self._source.lacks = tuple(lacks)
         self.session = session_for(recording, self._source, agent.root)
+        if self.session.engine.redactor is not None:
+            self.session.engine.redactor.add(secret)
         given: dict[str, Any] = {"args": [], "kwargs": dict(target.kwargs)}
         self._differs = self._source.input_differs(encode(given, TYPES))
         if self.session.stock is None:

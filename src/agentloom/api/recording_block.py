@@ -57,6 +57,8 @@ class RecordedBlock(Handle):
         self.output: Any = None
         self.on_cut_off: Callable[[], None] | None = None
         """Called by a replay where a call was cancelled when recorded: whoever knows why may do that again."""
+        self.lacks: Sequence[str] = ()
+        """Names of what the replay was not given, because the trace does not hold it."""
         self._notes: Sequence[object] = ()
         self._ended_by: BaseException | None = None
         self._failed = False
@@ -213,7 +215,7 @@ class RecordedBlock(Handle):
         from agentloom.api.recording_again import ReplayedBlock
 
         trace = self._replay_of(trace_to_replay(self._target.name, self._options.tags, self._store))
-        self._again = ReplayedBlock(trace, self._target, self.on_cut_off)
+        self._again = ReplayedBlock(trace, self._target, self._options.secrets, self.on_cut_off, self.lacks)
         self._session = self._again.session
         self._begin(self._session)
 

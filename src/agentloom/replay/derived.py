@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agentloom.format.placeholders import placeholder
+from agentloom.format.unkept import unkept
 from agentloom.format.values import Tree
 
 if TYPE_CHECKING:
     from agentloom.replay.fields import Difference
     from agentloom.runtime.redaction_secrets import Secret
 
-__all__ = ["derivation"]
+__all__ = ["derivation", "of_unkept"]
 
 _LEAST = 4  # characters of a piece of a placeholder that tell
 _DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s")
@@ -38,6 +39,19 @@ def derivation(items: Sequence[Difference], secrets: Mapping[int, Secret]) -> st
     return None
 
 
+def of_unkept(items: Sequence[Difference], names: Sequence[str]) -> str | None:
+    """Which of ``names``, that the trace does not hold, the first value comes of that differs; None where it does not,
+    as far as can be told."""
+    for item in items:
+        for name in names:
+            mark = unkept(name)
+            if type(item.now) is int and item.now == len(mark):
+                return name
+            if any(mark.lower() in text.lower() or _digest(text, mark.encode()) for text in _texts(item.now)):
+                return name
+    return None
+
+
 def _texts(tree: Tree) -> Iterator[str]:
     if isinstance(tree, str):
         yield tree
@@ -50,13 +64,9 @@ def _texts(tree: Tree) -> Iterator[str]:
 
 
 def _how(text: str, mark: str) -> str | None:
-    data = mark.encode()
-    for name in _DIGESTS:
-        digest = hashlib.new(name, data, usedforsecurity=False)
-        if digest.hexdigest() in text or base64.b64encode(digest.digest()).decode() in text:
-            return f"its {name.upper()}"
-    if f"{zlib.crc32(data):08x}" in text or str(zlib.crc32(data)) in text:
-        return "its CRC-32"
+    digest = _digest(text, mark.encode())
+    if digest is not None:
+        return digest
     if mark in text:
         return None  # it was passed on as it is
     for changed, what in ((mark.upper(), "in upper case"), (mark[::-1], "reversed")):
@@ -71,4 +81,15 @@ def _how(text: str, mark: str) -> str | None:
         for end in range(len(mark) - 1, start + _LEAST, -1):
             if mark[start:end] in text and mark[start:end].strip("_"):
                 return f"its characters {start + 1} to {end}"
+    return None
+
+
+def _digest(text: str, data: bytes) -> str | None:
+    """Which digest of ``data`` is in ``text``, in words."""
+    for name in _DIGESTS:
+        digest = hashlib.new(name, data, usedforsecurity=False)
+        if digest.hexdigest() in text or base64.b64encode(digest.digest()).decode() in text:
+            return f"its {name.upper()}"
+    if f"{zlib.crc32(data):08x}" in text or str(zlib.crc32(data)) in text:
+        return "its CRC-32"
     return None

@@ -6,7 +6,7 @@ import os
 import re
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -18,7 +18,7 @@ from agentloom.format.placeholders import PLACEHOLDER, START, numbers_in, placeh
 from agentloom.format.values import Tree, decode, encode
 from agentloom.replay.cause import Cause, CodeFacts, drift, find_cause, parse_src
 from agentloom.replay.code import ModuleSource, code_changes
-from agentloom.replay.derived import derivation
+from agentloom.replay.derived import derivation, of_unkept
 from agentloom.replay.fields import Comparison
 from agentloom.replay.given import UNKNOWN_INPUT, by_input, input_notes, unknown_input
 from agentloom.replay.leaks import ALL_LEAKS, Leak, past_the_guard
@@ -197,7 +197,9 @@ def conclude(
             noted=tuple(source.noted), compared=compared, seconds=seconds, notes=notes, guard=recording.guard,
         )  # fmt: skip
     cause = _cause(source, finding, facts)
-    finding = _classified(finding, cause, recording.secrets())
+    finding = _classified(finding, cause, recording.secrets(), source.lacks)
+    if source.lacks and finding.cls == "redacted" and cause is not None and cause.kind != "code":
+        cause = None  # what the value looks like says nothing of one that was not given
     unknown = unknown_input(recording, finding)
     if unknown and finding.cls == "leak" and not (cause and cause.leak and not cause.leak.guess):
         finding = replace(finding, cls="changed")
@@ -205,6 +207,8 @@ def conclude(
         finding, cause = by_input(finding, differs), None
     elif unknown:
         notes = (*notes, UNKNOWN_INPUT)
+    if source.lacks and finding.cls != "redacted":
+        notes = (*notes, f"the trace does not hold all of the request: {', '.join(source.lacks)}")
     steps = _next(recording, finding, name or recording.run[-4:])
     return Report(
         recording.run, recording.agent, "diverged", source.counts, finding, cause,
@@ -337,6 +341,7 @@ def _classified(
     finding: Finding,
     cause: Cause | None,
     secrets: Mapping[int, Secret] | None = None,
+    lacks: Sequence[str] = (),
 ) -> Finding:
     """``changed`` becomes ``redacted`` where the value comes from a placeholder, ``leak`` where code and packages are
     as they were."""
@@ -348,8 +353,21 @@ def _classified(
     if how is not None or (beside and finding.cls == "changed"):
         message = "A value that was redacted when recorded was sliced, measured or hashed by the code"
         return replace(finding, cls="redacted", message=f"{message}: {how}." if how else f"{message}.")
+    name = of_unkept(items, lacks)
+    if name is not None:
+        message = f"The trace does not hold {name} of the request, and this value comes of it."
+        return replace(finding, cls="redacted", message=message)
     if finding.cls != "changed":
         return finding
+    if (
+        lacks
+        and cause is not None
+        and cause.kind in ("leak", "unknown")
+        and not (cause.leak and not cause.leak.guess)
+    ):
+        names = ", ".join(lacks)
+        message = f"The trace does not hold all of the request ({names}), and this value may come of that."
+        return replace(finding, cls="redacted", message=message)
     if cause is not None and cause.kind in ("leak", "unknown") and finding.reason in ("request", "state"):
         return replace(finding, cls="leak")
     return finding

@@ -51,6 +51,8 @@ class ReplaySource:
         self.unusable: LoomError | None = None
         self.noted: list[Noted] = []
         self.complete = False
+        self.lacks: tuple[str, ...] = ()
+        """Names of what the run was not given now, because the trace does not hold it."""
         self._steps = recording.steps
         self._at = 0
         self._matched = 0
