@@ -14,7 +14,7 @@ from agentloom.adapters.http_bodies import answer_fields, body_fields, plain_bod
 from agentloom.adapters.http_wire import EventReader, request_fields
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.profiles import plain_url
-from agentloom.runtime.work import Work, doing
+from agentloom.runtime.work import Work, doing, under_way
 
 __all__ = [
     "Classified",
@@ -207,6 +207,8 @@ class Marked:
         return self
 
     def __next__(self) -> object:
+        if under_way() is not None:  # the source of the run has marked it already
+            return next(self._inner)
         with doing(Work("http")):
             return next(self._inner)
 

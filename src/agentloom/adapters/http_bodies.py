@@ -88,11 +88,11 @@ def json_fields(body: bytes) -> dict[str, Any]:
     """``answer_fields`` of a body that says that it is JSON."""
     try:
         value: Any = orjson.loads(body)
-    except ValueError:
-        pass  # the standard library takes more: NaN, other encodings
+        data = orjson.dumps(value)
+    except (ValueError, TypeError):
+        pass  # the standard library takes more: NaN, other encodings, more levels
     else:
-        data = _json_bytes(value)
-        if data == body:
+        if data == body and _is_usual(data):
             return {"json": value}
         for layout in _likely(data, body):
             if _laid_out(value, layout) == body:
@@ -187,18 +187,21 @@ def _json_bytes(value: Any) -> bytes:
 
 def _quick_bytes(value: Any) -> bytes | None:
     """``_json_bytes`` by orjson, or None where orjson writes something in another way than the standard library: small
-    floats and exponents, NaN, line separators (and what it refuses)."""
+    floats and exponents, NaN (as null), line separators (and what it refuses)."""
     try:
         data = orjson.dumps(value, option=_EXACT)
     except TypeError:
         return None
-    if (b"e-" in data or b"e+" in data or b".0000" in data) and _ODD_FLOAT.search(data):
-        return None
-    if b"null" in data and orjson.loads(data) != value:
-        return None
-    if not data.isascii() and any(mark in data for mark in _SEPARATORS):
+    if not _is_usual(data) or (b"null" in data and orjson.loads(data) != value):
         return None
     return data
+
+
+def _is_usual(data: bytes) -> bool:
+    """Whether the standard library writes these numbers and texts in the same way."""
+    if (b"e-" in data or b"e+" in data or b".0000" in data) and _ODD_FLOAT.search(data):
+        return False
+    return data.isascii() or not any(mark in data for mark in _SEPARATORS)
 
 
 _ODD_FLOAT = re.compile(rb"[0-9]e[-+][0-9]|0\.0000")
