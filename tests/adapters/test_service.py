@@ -12,7 +12,7 @@ import pytest
 
 import agentloom
 from agentloom import DivergenceError, Trace, instrument, tool, trace_of
-from agentloom.errors import NotSupported, RunNotFound
+from agentloom.errors import NotRecorded, NotSupported
 from agentloom.store import MemoryStore, open_store
 from tests.api.recorded_programs import in_loop, look
 
@@ -84,10 +84,27 @@ def test_failures_are_kept_and_the_rest_is_gone() -> None:
 
 
 def test_a_run_that_was_not_kept_says_so() -> None:
-    with agentloom.record("gone", store=MemoryStore(), keep="failed") as run:
+    async def coroutine(store: MemoryStore) -> Any:
+        run = agentloom.record(agentloom.sleep(0), store=store, keep=never)
+        await run
+        return run
+
+    store = MemoryStore()
+    with agentloom.record("gone", store=store, keep="failed") as block:
         act(1)
-    with pytest.raises(RunNotFound, match="not kept"):
-        _ = run.trace
+        assert block.recorded
+    for run, how in ((block, "keep='failed'"), (asyncio.run(coroutine(store)), "keep=never")):
+        assert not run.recorded
+        with pytest.raises(NotRecorded, match=rf"it was not kept \({how}\)"):
+            _ = run.trace
+    with agentloom.record("flagged", store=store, keep="flagged") as block:
+        agentloom.sync.flag("odd")
+    assert block.recorded
+    assert block.trace.status == "completed"
+
+
+def never(_: Trace) -> bool:
+    return False
 
 
 def test_a_decision_that_raises_keeps_the_run(caplog: pytest.LogCaptureFixture) -> None:

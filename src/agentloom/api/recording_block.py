@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from agentloom.api.recording_generator import between_items
 from agentloom.api.recording_handle import Handle
-from agentloom.api.recording_keep import Keep, held, settled
+from agentloom.api.recording_keep import Keep, held
 from agentloom.api.recording_mode import left_alone_here, mode, replaying, trace_to_replay
 from agentloom.api.recording_target import Target, plain, target_of_block, where_it_stands
 from agentloom.api.trace import RunNote, Trace
@@ -194,7 +194,7 @@ class RecordedBlock(Handle):
             session.source.close()
             tell_unrecorded(session.engine.unrecorded)
             recording.close()
-            if settled(recording.store, failed=self._failed) and error is not None:
+            if self._settle(recording.store, failed=self._failed) and error is not None:
                 error.add_note(RunNote.of(recording.run_id, recording.store, self._target.again()))
 
     def _finish(self, session: Session, error: BaseException | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentloom.api.recording_keep import Keep
+from agentloom.api.recording_keep import Held, Keep, settled
 from agentloom.api.recording_target import Target
 from agentloom.api.trace import Trace, known_by
 from agentloom.errors import NotRecorded, TargetError
@@ -45,8 +45,9 @@ class Handle:
     @property
     def recorded(self) -> bool:
         """Whether this is a run of its own that is recorded, or replayed: from its beginning on. False under
-        ``AGENTLOOM=off``, in what sampling left out, and in a run of somebody else: then it has no trace."""
-        return self._run is not None
+        ``AGENTLOOM=off``, in what sampling left out, and in a run of somebody else, and once a run has ended that is not
+        kept (``keep=``): then it has no trace."""
+        return self._run is not None and self._why is None
 
     @property
     def trace(self) -> Trace:
@@ -67,6 +68,13 @@ class Handle:
         if self._where is None:
             raise TargetError(f"there is no trace of {name}: it was never begun")
         return Trace.of_run(self._run, self._where, self._target.again())
+
+    def _settle(self, store: Store, *, failed: bool = False) -> bool:
+        """The run has ended that was written to ``store``: whether it stays."""
+        kept = settled(store, failed=failed)
+        if not kept and isinstance(store, Held):
+            self._why = store.why
+        return kept
 
     def _replay_of(self, trace: Trace) -> Trace:
         self._replays, self._run = trace, trace.run_id

@@ -103,6 +103,8 @@ class Held(InFront):
         self._keep = keep
         self._run: str | None = None
         self._appender: _Appender | None = None
+        self.why: str | None = None
+        """Once the run has ended: why it is gone, where it is."""
 
     def create(self, run: str) -> Appender:
         """Hold the run ``run``."""
@@ -114,7 +116,7 @@ class Held(InFront):
         if run != self._run or self._appender is None:
             if run == self._run:
                 raise RunNotFound(
-                    f"run {run} was not kept (keep={self._keep!r})",
+                    f"run {run} {self.why or 'has not ended'}",
                     hint="keep it with agentloom.flag(reason)",
                     run=run,
                 )
@@ -135,8 +137,11 @@ class Held(InFront):
                 self._store.add(data)
             except StoreFailed as error:
                 _log.error("run %s could not be kept: %s", self._run, error)
+                self.why = f"could not be kept: {error.message}"
                 return False
             self._run = None
+        else:
+            self.why = f"was not kept (keep={_named(self._keep)})"
         return kept
 
     def _wanted(self, trace: Trace, *, failed: bool) -> bool:
@@ -149,3 +154,9 @@ class Held(InFront):
         except Exception:  # noqa: BLE001 - who decides is no part of the service, which goes on
             _log.exception("keep= raised; run %s is kept", trace.run_id)
             return True
+
+
+def _named(keep: Keep) -> str:
+    return (
+        repr(keep) if isinstance(keep, str) else str(getattr(keep, "__qualname__", type(keep).__qualname__))
+    )

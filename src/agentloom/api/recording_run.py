@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar, cast
 
 from agentloom.api.recording_handle import Handle
-from agentloom.api.recording_keep import Keep, held, settled
+from agentloom.api.recording_keep import Keep, held
 from agentloom.api.recording_mode import left_alone_here, mode, trace_to_replay
 from agentloom.api.recording_target import Target, plain
 from agentloom.api.trace import RunNote
@@ -193,13 +193,13 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
             self._ended = True
             if isinstance(error, RuntimeError) and "different" in str(error) and "loop" in str(error):
                 error.add_note(_ANOTHER_LOOP)
-            if settled(store):
+            if self._settle(store):
                 error.add_note(RunNote.of(recording.run_id, store, target.again()))
             raise
         finally:
             outcome.carry()
         self._ended = True
-        settled(store)
+        self._settle(store)
         return cast(R, outcome.value)
 
     async def _replayed(self) -> R:
