@@ -87,6 +87,10 @@ def test_a_run_that_was_not_kept_says_so() -> None:
     async def coroutine(store: MemoryStore) -> Any:
         run = agentloom.record(agentloom.sleep(0), store=store, keep=never)
         await run
+        with agentloom.record("flagged", store=store, keep="flagged") as flagged:
+            await agentloom.flag("odd")
+        assert flagged.recorded
+        assert flagged.trace.status == "completed"
         return run
 
     store = MemoryStore()
@@ -97,10 +101,6 @@ def test_a_run_that_was_not_kept_says_so() -> None:
         assert not run.recorded
         with pytest.raises(NotRecorded, match=rf"it was not kept \({how}\)"):
             _ = run.trace
-    with agentloom.record("flagged", store=store, keep="flagged") as block:
-        agentloom.sync.flag("odd")
-    assert block.recorded
-    assert block.trace.status == "completed"
 
 
 def never(_: Trace) -> bool:

@@ -45,7 +45,7 @@ class Handle:
     @property
     def recorded(self) -> bool:
         """Whether this is a run of its own that is recorded, or replayed: from its beginning on. False under
-        ``AGENTLOOM=off``, in what sampling left out, and in a run of somebody else, and once a run has ended that is not
+        ``AGENTLOOM=off``, in what sampling left out, in a run of somebody else, and once a run has ended that is not
         kept (``keep=``): then it has no trace."""
         return self._run is not None and self._why is None
 
