@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentloom import Trace, Workflow, agent, record, replaying
+from agentloom import Trace, Workflow, agent, instrument, record, replaying
 from agentloom.errors import DivergenceError, TargetError
 from agentloom.store import MemoryStore, open_store
 from tests.api import recorded_programs as programs
@@ -179,3 +179,35 @@ def test_a_failed_agent_fails_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTLOOM", "replay")
     with pytest.raises(KeyError, match="gone"):
         fails.run(store=store)
+
+
+KEY = "-".join(
+    ("sk", "proj", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW")
+)  # in one piece it would be hidden in the source too
+
+
+@in_loop
+async def test_a_name_that_holds_a_secret_is_written_with_stars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a request to ``/users/KEY``: it comes from outside, and must not fail the run."""
+    store = MemoryStore()
+
+    @instrument(store=store, name=lambda: f"job {KEY}")
+    def job() -> int:
+        return 3
+
+    async def everything() -> None:
+        with record(f"GET /users/{KEY}", store=store) as run:
+            run.output = job()
+            with record(f"inner {KEY}"):
+                await record(programs.look(1), name=f"look {KEY}")
+        await record(programs.look(1), name=f"alone {KEY}", store=store)
+        job()
+
+    await everything()
+    names = [row.agent for row in reversed(store.runs())]
+    assert names == ["GET /users/***", "alone ***", "job ***"]
+    for row in store.runs():
+        assert KEY.encode() not in store.read(row.run), row.agent
+    monkeypatch.setenv("AGENTLOOM", "replay")
+    await everything()
+    assert len(store.runs()) == 3

@@ -92,6 +92,7 @@ class RecordedBlock(Handle):
         self._entered = True
         scope = current()
         if scope is not None:
+            self._target = self._target.hidden()
             if scope.session.stock is not None:
                 scope.session.stock.refuse_reader(scope, f'record("{self._target.name}")')
             self._part_of(scope.session.run_id)
@@ -105,7 +106,9 @@ class RecordedBlock(Handle):
         chosen = mode()
         if chosen == "off":
             self._left_out(self._enter(left_out(OFF)))
-        elif chosen == "replay":
+            return self
+        self._target = self._target.hidden()
+        if chosen == "replay":
             self._begin_replay()
         else:
             self._begin_recording()

@@ -40,7 +40,7 @@ def record_call(
     with UserFrames():
         scope = current()
         if scope is not None:
-            with entered(scope.started(target.name)):
+            with entered(scope.started(target.hidden().name)):
                 return function(*args, **kwargs)
         if left_alone_here() is not None:
             return function(*args, **kwargs)
@@ -49,6 +49,7 @@ def record_call(
         if chosen == "off":
             with left_out(OFF):
                 return function(*args, **kwargs)
+        target = target.hidden()
         outcome = Outcome[R]()
 
         def main(*_: Any, **__: Any) -> object:

@@ -140,9 +140,10 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
                     return await self._left_alone()
                 refuse_while_loading(self._target.name)
                 chosen = mode()
-                if chosen == "replay":
-                    return await self._replayed()
-                return await (self._recorded() if chosen == "record" else self._left_alone())
+                if chosen == "off":
+                    return await self._left_alone()
+                self._target = self._target.hidden()
+                return await (self._recorded() if chosen == "record" else self._replayed())
             except BaseException:
                 self._coroutine.close()  # one that never began says so, which would hide the error
                 raise
@@ -154,6 +155,7 @@ class RecordedRun(Handle, Coroutine[Any, Any, R]):
 
     async def _inside(self, scope: Scope) -> R:
         """In a run of somebody else: a part of it, with paths of its own."""
+        self._target = self._target.hidden()
         session = scope.session
         if session.stock is not None:
             session.stock.refuse_reader(scope, f"record({self._target.name}(...))")

@@ -20,6 +20,7 @@ from agentloom.runtime.guard import GuardPolicy
 from agentloom.runtime.identity import code_identity
 from agentloom.runtime.outputs_kept import NOT_KEPT, kept_output
 from agentloom.runtime.places import is_library
+from agentloom.runtime.redaction import hidden_name
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
 
@@ -63,6 +64,14 @@ class Target:
     missing: str | None = None
     block: bool = False
     stock: bool = False
+
+    def hidden(self) -> Target:
+        """This one, with stars for what is secret in its name: names stand in the trace as they are, and that of a
+        request comes from outside."""
+        name = hidden_name(self.name)
+        if name is self.name:
+            return self
+        return replace(self, name=name, qualname=name if self.block else self.qualname)
 
     def agent(self, main: Callable[..., Any], guard: str | None = None) -> AgentFunction:
         """What is run under a session: ``main``, in the place of the function."""

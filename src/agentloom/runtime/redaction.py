@@ -16,13 +16,14 @@ from agentloom.format.canonical import Tree
 from agentloom.format.captures import Grown
 from agentloom.format.echoes import text_of
 from agentloom.format.marks import Marks
+from agentloom.format.placeholders import PLACEHOLDER
 from agentloom.runtime.redaction_env import environment_values, hidden_parts, passwords_in, secret_texts
 from agentloom.runtime.redaction_find import Finder
 from agentloom.runtime.redaction_found import BEGINNING, REST, Known
 from agentloom.runtime.redaction_names import is_secret_name, is_secret_variable, scheme_of
 from agentloom.runtime.redaction_numbers import LEARNED, Numbers, is_telling
 from agentloom.runtime.redaction_plan import PIECED, SPELT
-from agentloom.runtime.redaction_rules import NO_RULES, Rules, joined
+from agentloom.runtime.redaction_rules import NO_RULES, Rules, in_effect, joined
 from agentloom.runtime.redaction_secrets import Secret
 from agentloom.runtime.redaction_streams import Joined, flowing
 from agentloom.runtime.redaction_trees import Trees, free_key
@@ -30,11 +31,17 @@ from agentloom.runtime.redaction_trees import Trees, free_key
 if TYPE_CHECKING:
     from agentloom.runtime.profiles import Profile
 
-__all__ = ["Redactor"]
+__all__ = ["Redactor", "hidden_name"]
 
 _LARGE = 1 << 16  # bytes from which on one pass more costs more than a call
 _SHORT_BYTES = 3
 _NAMES = 4096
+
+
+def hidden_name(name: str) -> str:
+    """``name`` with stars for what is secret in it by the rules in effect; the very same where nothing is."""
+    found = Redactor(in_effect()).text(name)
+    return name if found is name else PLACEHOLDER.sub("***", found)
 
 
 class Redactor:
