@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import ItemsView
 from typing import Any, cast
 
 import pytest
@@ -64,6 +65,40 @@ def lists() -> list[Any]:
     with pytest.raises(KeyError):
         del os.environ["GUARD_A"]
     return [*found, os.environ.pop("GUARD_B"), "GUARD_B" in os.environ, seen("GUARD_NEW"), seen("GUARD_A")]
+
+
+@agent(guard="strict")
+def goes_through() -> list[Any]:
+    os.environ["GUARD_NEW"] = "new"
+    found: list[Any] = [sorted(one for one in os.environ.items() if one[0].startswith("GUARD_"))]
+    found.append(sorted(one for one in os.environb.items() if one[0].startswith(b"GUARD_")))
+    items = os.environ.items()
+    found += [
+        len(items) == len(os.environ),
+        ("GUARD_A", "one") in items,
+        list(os.environ.keys()) == [k for k, _ in items],
+    ]
+    found += [isinstance(cast(Any, items), ItemsView), type(items).__name__, os.environ.items.__name__]
+    going = iter(items)
+    next(going)
+    for name in list(os.environ)[1:]:
+        del os.environ[name]
+    with pytest.raises(KeyError):
+        next(going)
+    return found
+
+
+def test_all_items_are_those_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARD_A", "one")
+    monkeypatch.setenv("GUARD_B", "zwei")
+    trace = record(goes_through)
+    named = [("GUARD_A", "one"), ("GUARD_B", "zwei"), ("GUARD_NEW", "new")]
+    bytes_of = [(name.encode(), value.encode()) for name, value in named]
+    assert trace.output == [named, bytes_of, True, True, True, True, "ItemsView", "items"]
+    monkeypatch.setenv("GUARD_A", "two")
+    monkeypatch.setenv("GUARD_C", "three")
+    assert trace.replay().verdict == "identical"
+    assert dict(os.environ.items())["GUARD_A"] == "two"
 
 
 @tool(effect="read")

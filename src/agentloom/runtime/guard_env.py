@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from threading import get_ident  # before the guard watches who asks for it by its name
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
@@ -130,7 +130,7 @@ def _reading(key: str, count: int) -> str:
 _Environ: Any = type(os.environ)
 _real: dict[str, Any] = {
     name: getattr(_Environ, name)
-    for name in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
+    for name in ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__", "items")
 }
 
 
@@ -216,6 +216,35 @@ def _iter(self: Any) -> Iterator[Any]:
     return iter([_value(self, name) for name in _all_names(session)])
 
 
+class _Items(ItemsView[Any, Any]):
+    """The items of the environment in a run. Libraries go through all of them with each request (``urllib`` looks for
+    proxies there, in some releases twice), so whose they are is asked once, not for each."""
+
+    _mapping: Any
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        mapping = self._mapping
+        session = _session(mapping)
+        if session is None:
+            yield from super().__iter__()
+            return
+        guard, place = session.guard, _place(session.engine.places)
+        read = cast(Environment, guard.environment).get
+        for name in _all_names(session):
+            overlay = guard.overlay
+            found = overlay[name] if overlay is not None and name in overlay else read(name, place)
+            if found is None:
+                raise KeyError(_value(mapping, name))
+            yield _value(mapping, name), _value(mapping, found)
+
+
+_Items.__name__ = _Items.__qualname__ = ItemsView.__name__
+
+
+def _items(self: Any) -> ItemsView[Any, Any]:
+    return cast("ItemsView[Any, Any]", _real["items"](self)) if _session(self) is None else _Items(self)
+
+
 def _len(self: Any) -> int:
     session = _session(self)
     return cast(int, _real["__len__"](self)) if session is None else len(_all_names(session))
@@ -287,6 +316,7 @@ def install() -> None:
     STANDS_IN.add(_getitem.__code__.co_filename)
     made = {
         "__getitem__": _getitem, "__setitem__": _setitem, "__delitem__": _delitem, "__iter__": _iter, "__len__": _len,
+        "items": _items,
     }  # fmt: skip
     for name, function in made.items():
         called_as(function, _real[name])
