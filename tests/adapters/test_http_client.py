@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import http.client
+import io
+import socket
 import urllib.request
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import brotli  # type: ignore[import-untyped]
@@ -17,6 +20,7 @@ import requests
 import urllib3
 
 from agentloom.adapters import sdks
+from agentloom.adapters.http_client import answer_of, headers_of
 from agentloom.testing import Raw
 from agentloom.testing.sdk_contract import Case, prove
 from agentloom.testing.sdk_seen import headers_seen, seen
@@ -135,3 +139,62 @@ PROGRAMS: dict[str, Callable[[str], Any]] = {
 def test_bodies_that_are_compressed_or_say_so(name: str) -> None:
     sdks.watch()
     assert prove(Case("raw", PROGRAMS[name], SCRIPT)).problem == ""
+
+
+def as_parsed(pairs: list[tuple[str, str]]) -> http.client.HTTPMessage:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in pairs).encode("latin-1", "replace")
+    return http.client.parse_headers(io.BytesIO(lines + b"\r\n"))
+
+
+def facts(message: http.client.HTTPMessage) -> dict[str, Any]:
+    payload: Any = message.get_payload()
+    parts = list(map(str, cast("list[Any]", payload))) if isinstance(payload, list) else payload
+    return vars(message) | {"defects": [type(one) for one in message.defects], "_payload": parts}
+
+
+HEADERS: list[list[tuple[str, str]]] = [
+    [],
+    [("content-type", "application/json"), ("X-A", "1"), ("x-a", "two words "), ("empty", "")],
+    [("Content-Type", "multipart/mixed; boundary=x"), ("a", "b")],
+    [("content-type", "message/rfc822")],
+    [("content-type", "text/plain; charset=latin-1"), ("content-transfer-encoding", "base64")],
+    [("x", "caf\u00e9"), ("y", "\u20ac")],
+    [("x", " led"), ("y", "\ttab")],
+    [("x", "a\r\n folded"), ("From ", "odd"), ("with space", "x")],
+    [("From", "somebody"), ("x:y", "z"), ("x", "a\x00b"), ("y", "a\x85b")],
+]
+
+
+@pytest.mark.parametrize("pairs", HEADERS)
+def test_headers_are_as_the_client_parses_them(pairs: list[tuple[str, str]]) -> None:
+    made, parsed = headers_of(pairs), as_parsed(pairs)
+    assert facts(made) == facts(parsed)
+    assert made.items() == parsed.items()
+    assert str(made) == str(parsed)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("status", [200, 204, 304, 404])
+def test_an_answer_in_chunks_is_as_the_client_begins_it(status: int, method: str) -> None:
+    head = {"status": status, "headers": {"x": "y"}, "reason": " an \u20ac odd one "}
+    made = answer_of(head, iter([b"piece", b""]), method, reframed=True)
+    raw = f"HTTP/1.1 {status}  an ? odd one \r\nTransfer-Encoding: chunked\r\n\r\n5\r\npiece\r\n0\r\n\r\n".encode()
+    begun = http.client.HTTPResponse(Wire(raw), method=method)
+    begun.begin()
+    left = ("fp", "headers", "msg")
+    assert {k: v for k, v in vars(made).items() if k not in left} == {
+        k: v for k, v in vars(begun).items() if k not in left
+    }
+    assert made.read() == begun.read()
+
+
+class Wire(socket.socket):
+    """A socket with one answer in it."""
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__()
+        self._raw = raw
+
+    def makefile(self, *_: Any, **__: Any) -> Any:
+        self.close()
+        return io.BytesIO(self._raw)

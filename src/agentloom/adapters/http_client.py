@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from agentloom.adapters.exchanges import (
 from agentloom.adapters.http_bodies import plain_body
 from agentloom.adapters.http_wire import head_fields, head_pairs, head_reason, value_bytes
 
-__all__ = ["answer_of", "clean", "head_of", "piece_bytes", "values_of", "whole_value"]
+__all__ = ["answer_of", "clean", "head_of", "headers_of", "piece_bytes", "values_of", "whole_value"]
 
 _PIECE = 1 << 16
 
@@ -162,22 +163,55 @@ def answer_of(
     """A recorded answer as an object of the client. ``reframed``: its body is cut into chunks whatever its headers say
     (for a library that reads the headers by itself, and whose body is decoded)."""
     pairs = head_pairs(head)
-    lines = "".join(f"{name}: {value}\r\n" for name, value in pairs).encode("latin-1", "replace")
-    chunked = reframed or any(
-        name.lower() == "transfer-encoding" and "chunked" in value.lower() for name, value in pairs
-    )
     version = str(head.get("version", "HTTP/1.1"))
-    status = f"{version} {head['status']} {head_reason(head)}\r\n".encode("latin-1", "replace")
     if reframed:
-        begin = status.replace(version.encode(), b"HTTP/1.1", 1) + b"transfer-encoding: chunked\r\n\r\n"
-    else:
-        begin = status + lines + b"\r\n"
+        reader = io.BufferedReader(_Frames(b"", pieces, True, None))
+        made = http.client.HTTPResponse(cast(Any, _Socket(reader)), method=method)
+        _begin(made, int(head["status"]), head_reason(head), method)
+        made.headers = made.msg = headers_of(pairs)
+        made.version = 10 if version == "HTTP/1.0" else 11
+        return made
+    chunked = any(name.lower() == "transfer-encoding" and "chunked" in value.lower() for name, value in pairs)
+    status = f"{version} {head['status']} {head_reason(head)}\r\n".encode("latin-1", "replace")
     lengths = [value for name, value in pairs if name.lower() == "content-length" and value.isdecimal()]
     due = int(lengths[0]) if lengths and not chunked else None
-    reader = io.BufferedReader(_Frames(begin, pieces, chunked, due))
-    made = http.client.HTTPResponse(cast(Any, _Socket(reader)), method=method)
+    begin = status + _lines(pairs) + b"\r\n"
+    made = http.client.HTTPResponse(
+        cast(Any, _Socket(io.BufferedReader(_Frames(begin, pieces, chunked, due)))), method=method
+    )
     made.begin()
-    if reframed:
-        made.headers = made.msg = http.client.parse_headers(io.BytesIO(lines + b"\r\n"))
-        made.version = 10 if version == "HTTP/1.0" else 11
     return made
+
+
+def _begin(made: http.client.HTTPResponse, status: int, reason: str, method: str) -> None:
+    """What ``begin`` does of a chunked answer of HTTP/1.1, without a parser for the one header that says so."""
+    answer = cast(Any, made)
+    answer.code = answer.status = status
+    answer.reason = reason.encode("latin-1", "replace").decode("latin-1").strip()
+    answer.chunked, answer.chunk_left = True, None
+    answer.will_close = False
+    answer.length = 0 if status in (204, 304) or 100 <= status < 200 or method == "HEAD" else None
+
+
+def _lines(pairs: list[tuple[str, str]]) -> bytes:
+    return "".join(f"{name}: {value}\r\n" for name, value in pairs).encode("latin-1", "replace")
+
+
+def headers_of(pairs: list[tuple[str, str]]) -> http.client.HTTPMessage:
+    """What ``http.client.parse_headers`` makes of these headers, without its parser where there is nothing to parse."""
+    made = http.client.HTTPMessage()
+    for name, value in pairs:
+        if not _PLAIN_NAME.fullmatch(name) or not _PLAIN_VALUE.fullmatch(value) or _has_parts(name, value):
+            return http.client.parse_headers(io.BytesIO(_lines(pairs) + b"\r\n"))
+        made.set_raw(name, value)
+    made.set_payload("")
+    return made
+
+
+_PLAIN_NAME = re.compile(r"[!-9;-~]+")
+_PLAIN_VALUE = re.compile(r"(?:[!-~][ -~]*)?")
+
+
+def _has_parts(name: str, value: str) -> bool:
+    """Whether the parser of mail would look for parts in the body, which it is not given."""
+    return name.lower() == "content-type" and value.lower().startswith(("multipart/", "message/"))
