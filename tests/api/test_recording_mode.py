@@ -181,9 +181,8 @@ def test_a_failed_agent_fails_again(monkeypatch: pytest.MonkeyPatch) -> None:
         fails.run(store=store)
 
 
-KEY = "-".join(
-    ("sk", "proj", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW")
-)  # in one piece it would be hidden in the source too
+_END = "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW"
+KEY = f"sk-proj-{_END}"  # in one piece it would be hidden in the source too
 
 
 @in_loop
