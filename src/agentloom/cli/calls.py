@@ -89,7 +89,9 @@ def tokens(usage: dict[str, Tree] | None) -> str:
 def result_text(recording: Recording, call: RecordedCall, width: int) -> str:
     """What came of a call, in one line: its tool calls, its text, its value, its error, or why there is none."""
     if call.status is None:
-        ended = "it was under way when the run ended" if recording.closed else "the process ended in this call"
+        ended = (
+            "it was under way when the run ended" if recording.closed else "the process ended in this call"
+        )
         return f"no outcome: {ended}"
     if call.status in ("cancelled", "closed"):
         return "cancelled" if call.status == "cancelled" else "left early"

@@ -5,10 +5,12 @@ What host work prints (a tool, an SDK's logging during a request) is shown, but 
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import os
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, cast
@@ -17,6 +19,8 @@ from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.guard_input import ask_with, terminal_line
+from agentloom.runtime.guard_names import stand_in
+from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
 
@@ -42,6 +46,12 @@ Place = tuple[int, int]
 it is that a tool printed."""
 
 
+class _Print(threading.local):
+    """What ``print`` has written so far in this thread; None where it is not under way."""
+
+    gathered: list[tuple[str, bytes]] | None = None
+
+
 class Capture:
     """Keeps what goes to stdout and stderr while ``installed``. ``show`` maps a stream's name to where it is shown.
 
@@ -64,6 +74,8 @@ class Capture:
             self._coming[name].append((place, text))
         self._printed = 0
         self._last = 0
+        self._print = _Print()
+        self._lock = free_in_children(threading.RLock())
 
     def text(self, name: str) -> str | bytes:
         """All of one stream: text in its encoding, or bytes when it is none."""
@@ -112,21 +124,55 @@ class Capture:
 
     def write(self, name: str, data: bytes) -> None:
         """The program, or host work, writes."""
+        if (gathered := self._print.gathered) is not None:
+            gathered.append((name, data))
+        else:
+            self._written([(name, data)])
+
+    def _written(self, pieces: list[tuple[str, bytes]]) -> None:
+        """Keep and show what was written at once, in one piece with regard to other threads."""
         work = under_way()
-        if work is None:
-            if self._coming[name]:
-                self._show_before(name, (len(self._own[name]) + 1, 0))
-            self._own[name].append(data)
-        elif work.keep:
-            self._printed += 1
-            work.places.append((len(self._own[name]), self._printed))
-            work.printed.append((name, data.decode(self.facts[name]["encoding"], "backslashreplace")))
-        self._show[name](data)
+        shown: dict[str, list[bytes]] = {}
+        with self._lock:
+            for name, data in pieces:
+                if work is None:
+                    if self._coming[name]:
+                        self._show_before(name, (len(self._own[name]) + 1, 0))
+                    self._own[name].append(data)
+                elif work.keep:
+                    self._printed += 1
+                    work.places.append((len(self._own[name]), self._printed))
+                    work.printed.append((name, data.decode(self.facts[name]["encoding"], "backslashreplace")))
+                shown.setdefault(name, []).append(data)
+            for name, parts in shown.items():
+                self._show[name](b"".join(parts))
+
+    def _printing(self, real: Callable[..., None]) -> Callable[..., None]:
+        """``print``, which writes each of its arguments by itself: what other threads print comes before it or after
+        it."""
+        held = self._print
+
+        def printing(_: object, *args: Any, **kwargs: Any) -> None:
+            if held.gathered is not None:
+                real(*args, **kwargs)
+                return
+            held.gathered = []
+            try:
+                real(*args, **kwargs)
+            except BaseException as error:
+                error.__traceback__ = None if error.__traceback__ is None else error.__traceback__.tb_next
+                raise
+            finally:
+                pieces, held.gathered = held.gathered, None
+                self._written(pieces)
+
+        return cast("Callable[..., None]", stand_in(builtins, real, printing))
 
     @contextlib.contextmanager
     def installed(self) -> Generator[None]:
         """Replace the process's streams for the block."""
         before = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__, os.write)
+        printed = builtins.print
         new_in = _reader(self.facts["stdin"])
         out, err = (_writer(self, name, self.facts[name]) for name in ("stdout", "stderr"))
         system = cast(Any, sys)
@@ -135,10 +181,12 @@ class Capture:
         system.stdout = system.__stdout__ = out
         system.stderr = system.__stderr__ = err
         os.write = self._os_write(os.write)
+        builtins.print = cast(Any, self._printing(printed))
         try:
             yield
         finally:
             ask_with(None)
+            builtins.print = printed
             for stream in (out, err):
                 with contextlib.suppress(ValueError):  # the program closed it
                     stream.flush()

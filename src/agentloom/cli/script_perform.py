@@ -23,10 +23,13 @@ from agentloom.runtime.places import Places
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.work import Work, doing
 
-__all__ = ["UNDER_WAY", "Performed", "Printed", "ToolCall", "printed_in", "taken_off"]
+__all__ = ["RAISED", "UNDER_WAY", "Performed", "Printed", "ToolCall", "printed_in", "taken_off"]
 
 _PRINTED = "agentloom_printed"
 _CHANGES = "agentloom_changes"
+
+RAISED = (Exception, SystemExit, KeyboardInterrupt)
+"""What a tool raises itself; all else comes from who waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class ToolCall:
     passed: bool = False
     performed: bool = False
     own: Any = None
-    error: Exception | None = None
+    error: BaseException | None = None
     printed: list[list[Any]] = field(default_factory=list[list[Any]])
     remarks: list[str] = field(default_factory=list[str])
 
@@ -99,7 +102,7 @@ class Performed:
                 with doing(Work(f"tool {self._name}", keep=True, shares=begun.call.shares)) as work:
                     try:
                         value = await plain(*args, **kwargs)
-                    except Exception as error:
+                    except RAISED as error:
                         self._raised(begun, error, work)
                         raise
                 return self._given(begun, value, work)
@@ -112,7 +115,7 @@ class Performed:
             with doing(Work(f"tool {self._name}", keep=True, shares=begun.call.shares)) as work:
                 try:
                     value = plain(*args, **kwargs)
-                except Exception as error:
+                except RAISED as error:
                     self._raised(begun, error, work)
                     raise
             return self._given(begun, value, work)
@@ -134,7 +137,7 @@ class Performed:
             return changes
         return Printed(value, printed) if printed else value
 
-    def _raised(self, begun: _Begun, error: Exception, work: Work) -> None:
+    def _raised(self, begun: _Begun, error: BaseException, work: Work) -> None:
         call = begun.call
         printed = _of_work(work, call)
         call.error, call.printed, call.performed = error, printed, True
@@ -231,7 +234,7 @@ def _members(tree: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", tree) if isinstance(tree, dict) else {}
 
 
-def taken_off(error: Exception) -> tuple[list[list[Any]], Changes | None]:
+def taken_off(error: BaseException) -> tuple[list[list[Any]], Changes | None]:
     """What a tool printed and changed before it raised ``error``, taken off it."""
     printed: Any = error.__dict__.pop(_PRINTED, [])
     changes: Any = error.__dict__.pop(_CHANGES, None)

@@ -8,6 +8,7 @@ plain data.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import contextvars
 import gc
 import locale
@@ -16,15 +17,17 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from agentloom.cli.script_kinds import is_own
 from agentloom.cli.script_logging import keep_logging, look_at_logging, put_logging
 from agentloom.cli.script_names import Unkept, found_by_name, name_of
+from agentloom.runtime.guard_names import stand_in
 from agentloom.runtime.guard_start import REAL_FOLDER
 
-__all__ = ["PROBES", "Probe"]
+__all__ = ["PROBES", "Probe", "exits_told"]
 
 # As they are before a run is under way, in which the guard sees them.
 _chdir, _umask, _setlocale = os.chdir, os.umask, locale.setlocale
@@ -188,12 +191,50 @@ def _keep_timer(_: bool, now: bool) -> Any:
     raise Unkept("sets a timer of the process" if now else "stops the timer of the process")
 
 
-def _exits() -> int:
-    return atexit._ncallbacks()  # pyright: ignore[reportPrivateUsage]
+_exits: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
 
 
-def _keep_exits(before: int, now: int) -> Any:
-    raise Unkept("registers an exit handler" if now > before else "takes back an exit handler")
+@contextlib.contextmanager
+def exits_told() -> Generator[None]:
+    """For the block, it is known which exit handlers the program registers; libraries have their own."""
+    register, unregister = atexit.register, atexit.unregister
+
+    def registering(_: object, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        made = register(function, *args, **kwargs)
+        if is_own(sys.modules.get(getattr(function, "__module__", None) or "")):
+            _exits.append((function, args, kwargs))
+        return made
+
+    def unregistering(_: object, function: Any, /) -> None:
+        unregister(function)
+        _exits[:] = [one for one in _exits if one[0] != function]
+
+    cast(Any, atexit).register = stand_in(atexit, register, registering)
+    cast(Any, atexit).unregister = stand_in(atexit, unregister, unregistering)
+    try:
+        yield
+    finally:
+        cast(Any, atexit).register, cast(Any, atexit).unregister = register, unregister
+
+
+def _keep_exits(before: list[Any], now: list[Any]) -> list[list[Any]]:
+    kept: list[list[Any]] = []
+    if now[: len(before)] != before:
+        raise Unkept("takes back an exit handler")
+    for function, args, kwargs in now[len(before) :]:
+        found = name_of(function)
+        if found is None:
+            raise Unkept("registers an exit handler, which a replay does not find by a name")
+        kept.append([found, list(args), kwargs])
+    return kept
+
+
+def _put_exits(kept: list[list[Any]]) -> None:
+    for found, args, kwargs in kept:
+        try:
+            atexit.register(found_by_name(found), *args, **kwargs)
+        except LookupError as error:
+            raise Unkept(f"registered the exit handler {found}, which is not there now") from error
 
 
 # -- warnings ------------------------------------------------------------------------------------------------------
@@ -301,7 +342,7 @@ PROBES: dict[str, Probe] = {
     "hooks": Probe(_hooks, _keep_hooks, _put_hooks),
     "signals": Probe(_handlers, _keep_handlers, _put_handlers),
     "timer": Probe(_timer, _keep_timer, _never),
-    "exits": Probe(_exits, _keep_exits, _never),
+    "exits": Probe(lambda: list(_exits), _keep_exits, _put_exits),
     "warnings": Probe(_filters, _keep_filters, _put_filters),
     "logging": Probe(look_at_logging, keep_logging, put_logging),
     "decimal": Probe(_decimal, _after, _put_decimal),

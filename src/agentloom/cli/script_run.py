@@ -19,6 +19,7 @@ from agentloom.cli.script_endings import ending
 from agentloom.cli.script_exec import Ended, run_main
 from agentloom.cli.script_loops import inner_loops
 from agentloom.cli.script_output import Capture, Place, StreamFacts
+from agentloom.cli.script_probes import exits_told
 from agentloom.cli.script_tools import around
 from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.interrupts import held_back
@@ -104,6 +105,7 @@ class ScriptRun:
             if not self._strict:
                 stack.enter_context(ending(self._signalled, lambda: self.session.engine.writing))
             stack.enter_context(self._exits())
+            stack.enter_context(exits_told())
             if self._strict:
                 self._watch.arm()
             else:

@@ -89,9 +89,14 @@ class State:
             if now == self._seen[name]:
                 continue
             try:
-                kept[name] = probe.keep(self._seen[name], now)
+                found = probe.keep(self._seen[name], now)
+                encode(found, TYPES)
             except Unkept as unkept:
                 told.append(str(unkept))
+            except ValueRefused as refused:
+                told.append(f"changes {name} of the process: {refused.type_name}, {refused.reason}")
+            else:
+                kept[name] = found
         told += self._left_going()
         return kept, told
 

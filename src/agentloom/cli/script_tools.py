@@ -17,7 +17,7 @@ from agentloom.adapters.framework_scopes import in_tool
 from agentloom.cli.script_kinds import changeable, parts_of
 from agentloom.cli.script_objects import Changes, put_back
 from agentloom.cli.script_output import Place
-from agentloom.cli.script_perform import UNDER_WAY, Performed, Printed, ToolCall, taken_off
+from agentloom.cli.script_perform import RAISED, UNDER_WAY, Performed, Printed, ToolCall, taken_off
 from agentloom.cli.script_raised import put_raised, raised_beside, set_context, without_ours
 from agentloom.cli.script_state import Shares, put_state
 from agentloom.errors import RecordedError, ValueRefused
@@ -27,7 +27,7 @@ from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Effect, Effects
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current, require, stays
-from agentloom.runtime.strays import stray
+from agentloom.runtime.strays import refuse_stray, stray
 from agentloom.runtime.toolfind import Around
 from agentloom.runtime.tools import Effect as ToolEffect
 from agentloom.runtime.tools import wrap_tool
@@ -106,17 +106,17 @@ class _Tool:
         self._emit = emit
         self._signature = inspect.signature(plain)
         self._root = places.root
-        self._raised: dict[int, tuple[Exception, TracebackType | None, BaseException | None]] = {}
+        self._raised: dict[int, tuple[BaseException, TracebackType | None, BaseException | None]] = {}
         self.performed = Performed(name, plain, places)
 
     def shares(self) -> Shares:
         """What a call that is made here shares with the run."""
         return Shares(require(f"tool {self._name}"))
 
-    def on_its_way(self, call: ToolCall) -> Exception:
+    def on_its_way(self, call: ToolCall) -> BaseException:
         """The exception of a call, to be raised; ``mend`` will give it the traceback and the context that it
         has without agentloom."""
-        error = cast("Exception", call.error)
+        error = cast("BaseException", call.error)
         set_context(error, call.context)
         raised_beside(error, call.handled)
         self._raised[id(error)] = error, call.traceback, error.__context__
@@ -138,6 +138,9 @@ class _Tool:
             return None  # a tool of a framework, whose call is recorded there
         if stray() is not None:
             self._effects.attempt(_in_thread(self._name, self._plain))
+            return None
+        if current() is None:  # in another tool, of whose work it is a part
+            refuse_stray(f"tool {self._name}")
             return None
         try:
             bound = self._signature.bind(*args, **kwargs)
@@ -164,7 +167,7 @@ class _Tool:
             call.passed = not made
             call.value = call.own
             self._show(call.printed)
-        except Exception as error:  # noqa: BLE001 - raised again by who called, at the same place in both modes
+        except RAISED as error:  # raised again by who called, at the same place in both modes
             self._failed(call, error)
         else:
             self._ended(call)
@@ -200,7 +203,7 @@ class _Tool:
             call.remarks += put_state(require(f"tool {self._name}"), found.state)
         return value
 
-    def _failed(self, call: ToolCall, error: Exception) -> None:
+    def _failed(self, call: ToolCall, error: BaseException) -> None:
         """The tool raised ``error``, or the machinery did. The program gets its own exception."""
         printed, changes = taken_off(error)
         self._show(printed)
@@ -242,7 +245,7 @@ def _holds_objects(value: Any) -> bool:
     )
 
 
-def _lost_of(own: Exception, decoded: Exception) -> list[str]:
+def _lost_of(own: BaseException, decoded: BaseException) -> list[str]:
     """In words, what of a tool's exception a replay does not have."""
     if isinstance(decoded, RecordedError) and not isinstance(own, RecordedError):
         return [f"raises {type(own).__qualname__}, which a replay does not find"]

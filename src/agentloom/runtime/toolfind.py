@@ -21,6 +21,7 @@ from agentloom.runtime.places import Places, in_site
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.tool_use import AGENT, ToolEffect
 from agentloom.runtime.tools import Effect
+from agentloom.runtime.work import under_way
 
 __all__ = ["Around", "Finder", "Found", "Missing", "is_stub", "swap", "tool_names"]
 
@@ -203,8 +204,7 @@ def _running(code: CodeType) -> bool:
     return False
 
 
-_MARK = "agentloom: the call goes here"
-_MEND = "agentloom: what mends an error goes here"
+_MARK = "agentloom: here goes what is to be done: "
 
 
 def _as_it_is(_: BaseException) -> None:
@@ -230,7 +230,7 @@ def swap(function: FunctionType, make: Callable[[Callable[..., Any]], Callable[.
     plain = _copy(function)
     target = make(plain)
     signature = inspect.signature(function)
-    function.__code__ = _stub(function, target)
+    function.__code__ = _stub(function, plain, target)
     function.__signature__ = signature  # type: ignore[attr-defined]
     function.__agentloom_tool__ = target  # type: ignore[attr-defined]
     _stubs.add(function.__code__)
@@ -254,31 +254,37 @@ def _copy(function: FunctionType) -> FunctionType:
     return copy
 
 
-def _stub(function: FunctionType, target: Callable[..., Any]) -> CodeType:
+def _stub(function: FunctionType, plain: FunctionType, target: Callable[..., Any]) -> CodeType:
     """Code that passes everything to ``target``, with as many free variables as the function has cells for."""
     free = function.__code__.co_freevars
     is_async = inspect.iscoroutinefunction(function)
+    wait = "await " if is_async else ""
     # The names stand in code that never runs: that is enough to make them free variables of the stub.
     unused = [f"        if False: {name}" for name in free]
     lines = [
         f"def outer({', '.join(free)}):",
         f"    {'async ' if is_async else ''}def stub(*args, **kwargs):",
         *unused,
-        f"        call = {_MARK!r}",
+        *(f"        {name} = {_MARK + name!r}" for name in ("call", "plain", "work", "mend")),
         "        try:",
-        f"            return {'await ' if is_async else ''}call(*args, **kwargs)",
+        "            if work() is not None:",  # in a tool: a part of its work
+        f"                return {wait}plain(*args, **kwargs)",
+        f"            return {wait}call(*args, **kwargs)",
         "        except BaseException as error:",
-        f"            mend = {_MEND!r}",
-        "            mend(error)",
+        "            try:",
+        "                mend(error)",
+        "            except RecursionError:",  # further out there is room for it
+        "                pass",
         "            raise",  # which adds no frame: what ``mend`` has given the error as its traceback stays
     ]
     outer = cast(CodeType, compile("\n".join(lines), "<agentloom>", "exec", dont_inherit=True).co_consts[0])
     stub = next(const for const in outer.co_consts if isinstance(const, CodeType))
     old = function.__code__
-    mend = getattr(target, "mend", _as_it_is)
+    found = {"call": target, "plain": plain, "work": under_way, "mend": getattr(target, "mend", _as_it_is)}
+    parts: dict[str, Any] = {_MARK + name: part for name, part in found.items()}
     return stub.replace(
         co_consts=tuple(
-            target if const == _MARK else mend if const == _MEND else const for const in stub.co_consts
+            parts.get(const, const) if isinstance(const, str) else const for const in stub.co_consts
         ),
         co_filename=old.co_filename,
         co_name=old.co_name,
