@@ -463,6 +463,8 @@ def _later() -> list[Vector]:
     kept, nonce, text = erase(drop=False), erase(nonce=False), erase(blobs=["all of it"])
     first = {"from": 0}
     retract = small().entry("retract", **first).data
+    ended = small().end()
+    behind = ended.entry("note").entry("retract", **{"from": ended.journal.seq}).data
     erased = number_of(kept, lambda line: b'"form":"nonce"' in line)
     return [
         bad(
@@ -494,5 +496,12 @@ def _later() -> list[Vector]:
             retract,
             "retract.range",
             entry_line(retract, "retract"),
+        ),
+        bad(
+            "retract-behind-the-end",
+            "retracts what stands behind the end",
+            behind,
+            "retract.range",
+            entry_line(behind, "retract"),
         ),
     ]

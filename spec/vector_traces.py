@@ -381,6 +381,7 @@ def _later_kinds() -> list[Vector]:
             "an outcome taken off, and another one for the same request",
             _answered_again(),
         ),
+        ("retracted-end", "a failed run that went on: its end is void", _went_on()),
         ("sealed", "a Merkle root over the entries", _sealed()),
         (
             "index",
@@ -409,6 +410,18 @@ def _answered_again() -> bytes:
     maker.entry("retract", **{"from": maker.journal.seq})
     maker.d -= 1
     return maker.outcome("root/agent#3", "yes").end().data
+
+
+def _went_on() -> bytes:
+    maker = small("retracted-end")
+    maker.request("root/agent#3", "tool", "refund", {"args": [812, 40]}, effect="write")
+    error: Tree = {"$error": {"type": "builtins:OSError", "args": [], "attrs": {}, "message": ""}}
+    maker.outcome("root/agent#3", error, "error")
+    failed = maker.journal.seq
+    maker.end(status="failed").entry("retract", **{"from": failed})
+    maker.d -= 1
+    maker.entry("resume", epoch=2)
+    return maker.outcome("root/agent#3", "ok").end().data
 
 
 def _retracted() -> bytes:

@@ -35,7 +35,7 @@ FIELDS = """start format:str version:str run:str digest:str flags:list keys:int 
     last:int? | segment n:int format:str version:str run:str | rehash digest:str head:str"""  # 4.2
 TYPES = {"str": (str,), "list": (list,), "dict": (dict,), "int": (int,), "int?": (int, type(None))}
 KINDS = {words[0]: [word.split(":") for word in words[1:]] for words in map(str.split, FIELDS.split("|"))}
-AFTER_END = {"erase", "seal", "tag", "flag", "note", "index"}
+AFTER_END = {"erase", "seal", "tag", "flag", "note", "index", "retract"}
 STATUS = {"outcome": "ok error cancelled closed", "end": "completed failed cancelled"}
 
 
@@ -116,9 +116,9 @@ class Checker:
         self.entries, self.digests = list[tuple[dict[str, Any], Place]](), list[str]()
         self.blobs: dict[str, tuple[bytes, bytes, Place, int]] = {}  # form, content, place, entries before
         self.asked, self.done = dict[str, int](), dict[str, int]()  # call -> seq
-        self.given, self.trees = dict[int, int](), list[tuple[int, bytes]]()  # delivery -> seq; 7.5
+        self.given, self.ended = dict[int, int](), dict[str, int]()  # delivery -> seq; the end entry
         self.erased, self.missing, self.owner = set[str](), set[str](), dict[str, int]()
-        self.epoch, self.ended, self.torn = 1, False, 0
+        self.epoch, self.torn, self.trees = 1, 0, list[tuple[int, bytes]]()  # 7.5
 
     def read(self, data: bytes) -> None:  # steps 1 to 6
         need(data, "the file is empty")
@@ -206,13 +206,13 @@ class Checker:
             counts = {"calls": len(self.asked), "deliveries": len(self.given)}
             totals = entry.get("totals", counts)
             need(type(totals) is dict and totals | counts == counts | totals, "the totals are wrong")
-            self.ended = True
+            self.ended = {kind: here}
         elif kind == "resume":
             self.epoch += 1
             need(entry["epoch"] == self.epoch, f"epoch {entry['epoch']} where {self.epoch} belongs")
         elif kind == "retract":
-            need(0 < (first := entry["from"]) < here, f"cannot retract from {first}")
-            for since in (self.asked, self.done, self.given):  # each in the order of entries
+            need(0 < (first := entry["from"]) <= min([here - 1, *self.ended.values()]), "a bad retract")
+            for since in (self.asked, self.done, self.given, self.ended):  # each in the order of entries
                 while since and next(reversed(since.values())) >= first:
                     since.popitem()
         elif kind == "erase":

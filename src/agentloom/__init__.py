@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     )
     from agentloom.api.outputs import TypedAnswer
     from agentloom.api.recording import RecordedBlock, RecordedRun, record, replaying
+    from agentloom.api.resuming import aresume, resume
     from agentloom.api.retries import Retry, retrying
     from agentloom.api.templates import Template, render
     from agentloom.api.trace import Trace, TraceCall, trace_of
     from agentloom.api.workflow import State, Workflow, goto
-    from agentloom.errors import DivergenceError, LoomError
+    from agentloom.errors import DivergenceError, LoomError, Suspended
     from agentloom.runtime.answers import Answer, StreamedAnswer
     from agentloom.runtime.changes import profile, use_profiles
     from agentloom.runtime.guard_allow import allow
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from agentloom.runtime.models import set_backend
     from agentloom.runtime.redaction_rules import secrets, use_secrets
     from agentloom.runtime.registry import register
-    from agentloom.runtime.tools import tool
+    from agentloom.runtime.tools import idempotency_key, tool
 
 __all__ = [
     "Agent",
@@ -56,6 +57,7 @@ __all__ = [
     "Retry",
     "State",
     "StreamedAnswer",
+    "Suspended",
     "Template",
     "Trace",
     "TraceCall",
@@ -63,10 +65,12 @@ __all__ = [
     "Workflow",
     "agent",
     "allow",
+    "aresume",
     "env",
     "flag",
     "goto",
     "http",
+    "idempotency_key",
     "instrument",
     "memory",
     "model",
@@ -80,6 +84,7 @@ __all__ = [
     "register",
     "render",
     "replaying",
+    "resume",
     "retrieve",
     "retrying",
     "secrets",
@@ -114,6 +119,8 @@ _HOMES = (
 """The modules that define the names; each lists them in its own ``__all__``."""
 _RECORDING_HOMES = ("agentloom.api.recording",)
 _RECORDING_NAMES = frozenset(("RecordedBlock", "RecordedRun", "record", "replaying"))
+_RESUMING_HOMES = ("agentloom.api.resuming",)
+_RESUMING_NAMES = frozenset(("aresume", "resume"))
 _SERVICE_HOMES = ("agentloom.adapters.service", "agentloom.adapters.wrapping")
 _SERVICE_NAMES = frozenset(("instrument", "wrap"))
 _PERSONAL_HOMES = ("agentloom.adapters.personal",)
@@ -132,6 +139,8 @@ def __getattr__(name: str) -> object:
         homes = _WORKFLOW_HOMES
     elif name in _RECORDING_NAMES:
         homes = _RECORDING_HOMES
+    elif name in _RESUMING_NAMES:
+        homes = _RESUMING_HOMES
     elif name == "personal":
         homes = _PERSONAL_HOMES
     elif name in _SERVICE_NAMES:

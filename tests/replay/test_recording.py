@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.errors import FormatError, NotSupported
+from agentloom.errors import FormatError
 from agentloom.replay.recording import Recording, facts_of
 
 SOURCE = """
@@ -99,10 +99,47 @@ def test_twelve_thousand_calls_take_little_time(program: Any) -> None:
     assert len(recording.calls) == 12_000
 
 
-@pytest.mark.parametrize("kind", ["suspend", "answer", "resume", "retract"])
-def test_what_this_version_cannot_replay_is_said(kind: str) -> None:
-    with pytest.raises(NotSupported, match=kind):
-        _recording({"kind": kind}).replayable()
+def test_what_was_said_from_outside_is_no_step() -> None:
+    request = {
+        "kind": "request",
+        "call": "x#1",
+        "type": "ask",
+        "name": "ask",
+        "key": "",
+        "profile": "p",
+        "req": "",
+    }
+    recording = _recording(
+        request,
+        {"kind": "suspend", "ask": "1", "call": "x#1"},
+        {"kind": "answer", "ask": "1"},
+        {"kind": "signal", "name": "paid"},
+        {"kind": "resume", "epoch": 2},
+    )
+    recording.replayable()
+    assert [step.kind for step in recording.steps] == ["request"]
+    assert [entry["kind"] for entry in recording.said] == ["answer", "signal"]
+    assert (recording.asks, recording.epoch) == ({"1"}, 2)
+    assert [call.id for call in recording.open_asks()] == ["x#1"]
+
+
+def test_retracted_entries_do_not_count() -> None:
+    request = {
+        "kind": "request",
+        "call": "x#1",
+        "type": "tool",
+        "name": "t",
+        "key": "",
+        "profile": "p",
+        "req": "",
+    }
+    outcome = {"kind": "outcome", "call": "x#1", "status": "error", "vt": 9, "d": 1}
+    again = {"kind": "outcome", "call": "x#1", "status": "ok", "vt": 4, "d": 1}
+    entries = (request, outcome, {"kind": "end", "status": "failed"}, {"kind": "retract", "from": 2}, again)
+    recording = _recording(*entries)
+    assert [step.kind for step in recording.steps] == ["request", "outcome"]
+    assert (recording.calls[0].status, recording.closed, recording.reached) == ("ok", False, (1, 4))
+    assert recording.void == {2, 3}
 
 
 def test_an_unknown_entry_is_fatal_for_a_replay() -> None:

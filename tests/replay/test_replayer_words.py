@@ -433,7 +433,8 @@ def test_what_a_session_is_guarded_by_is_what_was_recorded(monkeypatch: pytest.M
     asked: list[Any] = []
     guard = copy.copy(OFF)
 
-    def guards(*given: Any) -> Guard:
+    def guards(*given: Any, goes_on: bool) -> Guard:
+        assert not goes_on
         asked.extend(given)
         return guard
 

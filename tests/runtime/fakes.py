@@ -75,6 +75,9 @@ class Scripted:
     def goes_on(self) -> bool:
         return False
 
+    def rests(self, timer: int | None) -> None:
+        pass
+
     def turn_due(self, vt: int) -> bool:
         return False
 

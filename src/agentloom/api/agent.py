@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 from agentloom.api.recording_mode import StoreLike, left_alone_here, mode, opened, trace_to_replay
 from agentloom.api.trace import RunNote, Trace, known_by
 from agentloom.api.tracebacks import UserFrames
-from agentloom.errors import DivergenceError, NotSupported
+from agentloom.errors import DivergenceError, NotSupported, Suspend, Suspended
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.left_out import refuse_run
+from agentloom.runtime.live_waits import answerer
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
@@ -144,6 +145,8 @@ class Agent(Generic[P, R]):
         recording = self._begin(args, kwargs, store, options, asyncio.get_running_loop())
         try:
             await record_async(recording, self.function)
+        except Suspend as left:
+            raise _suspended(recording, left) from None
         except BaseException as error:
             _say_where(error, recording, self.function)
             raise
@@ -152,6 +155,8 @@ class Agent(Generic[P, R]):
     def _recorded(self, recording: Recording) -> Trace:
         try:
             record_blocking(recording, self.function)
+        except Suspend as left:
+            raise _suspended(recording, left) from None
         except BaseException as error:
             _say_where(error, recording, self.function)
             raise
@@ -188,7 +193,10 @@ class Agent(Generic[P, R]):
         options: RunOptions,
         outer: asyncio.AbstractEventLoop | None,
     ) -> Recording:
-        return begin(self.function, args, kwargs, store=store, options=options, outer=outer)
+        return begin(
+            self.function, args, kwargs, store=store, options=options, outer=outer, resumes=True,
+            answerer=answerer(),
+        )  # fmt: skip
 
 
 def _store(store: StoreLike) -> Store | None:
@@ -197,6 +205,12 @@ def _store(store: StoreLike) -> Store | None:
     if chosen == "record":
         return store if isinstance(store, Store) else open_store(store)
     return MemoryStore() if chosen == "off" else None
+
+
+def _suspended(recording: Recording, left: Suspend) -> Suspended:
+    from agentloom.api.resuming import suspended
+
+    return suspended(recording.run_id, recording.store, left.due)
 
 
 def _say_where(error: BaseException, recording: Recording, agent: AgentFunction) -> None:

@@ -228,9 +228,12 @@ class Trace:
 
     @property
     def _end(self) -> Mapping[str, Any] | None:
+        void = None
         for entry in reversed(self.journal.entries):
+            if entry["kind"] == "retract":
+                void = entry["from"] if void is None else min(void, entry["from"])
             if entry["kind"] == "end":
-                return entry
+                return entry if void is None or entry["seq"] < void else None
         return None
 
     def _payload(self, entry: Mapping[str, Any], name: str) -> object:

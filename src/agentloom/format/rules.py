@@ -20,7 +20,7 @@ __all__ = ["AFTER_END", "KNOWN_FLAGS", "MAJOR", "Rules"]
 
 MAJOR = 1
 KNOWN_FLAGS: frozenset[str] = frozenset()
-AFTER_END = frozenset({"erase", "seal", "tag", "flag", "note", "index"})
+AFTER_END = frozenset({"erase", "seal", "tag", "flag", "note", "index", "retract"})
 _VERSION = re.compile("([1-9][0-9]*)\\.(0|[1-9][0-9]*)")
 
 
@@ -158,8 +158,10 @@ class Rules:
 
     def _retract(self, entry: Entry) -> None:
         first = entry["from"]
-        if not 0 < first < self.seq:
+        last = self.seq - 1 if self.end is None else self.end["seq"]  # behind the end nothing goes on
+        if not 0 < first <= last:
             raise Broken("retract.range", f"cannot retract from entry {first}")
+        self.end = None
         # All of these are in the order of entries: only what is taken back is looked at.
         while self.deliveries and next(reversed(self.deliveries.values())) >= first:
             self.deliveries.popitem()

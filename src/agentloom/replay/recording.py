@@ -6,12 +6,12 @@ cancellation), a call that the agent ended itself, a deterministic result. Paylo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
-from agentloom.errors import FormatError, NotSupported, PayloadMissing
+from agentloom.errors import FormatError, PayloadMissing
 from agentloom.format.journal import Entry, Journal
 from agentloom.format.values import Tree, decode
 from agentloom.runtime.calls import Status
@@ -28,7 +28,7 @@ __all__ = ["RecordedCall", "Recording", "Step", "Tick"]
 T = TypeVar("T")
 StepKind = Literal["request", "outcome", "chunk", "timer", "cancel", "turn", "left", "state"]
 _PASSIVE = frozenset(("note", "flag", "tag", "gap", "erase", "seal", "index", "segment", "rehash"))
-_LATER = frozenset(("suspend", "answer", "resume", "retract"))
+_SAID = frozenset(("answer", "signal"))
 
 
 @dataclass(init=False, eq=False)  # with an __init__ of its own: of its many members most are seldom set
@@ -53,6 +53,7 @@ class RecordedCall:
     dur: int | None = None
     vt: int = 0
     chunks: int = 0
+    ask: dict[str, Tree] | None = None  # the last suspend entry of the call
     rule: str | None = None  # the blob of a changed profile
     left: bool = False  # ended by the agent itself: cancelled, left early, or a child agent's result
 
@@ -138,6 +139,14 @@ class Recording:
     gaps: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
     marks: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
     ticks: list[Tick] = field(default_factory=list[Tick])
+    said: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
+    """What was said to the run from outside, as it was taken."""
+    asks: set[str] = field(default_factory=set[str])
+    """The ids of all that was asked, in void entries too."""
+    void: set[int] = field(default_factory=set[int])
+    """The numbers of the entries that do not count any more."""
+    epochs: list[dict[str, Tree]] = field(default_factory=list[dict[str, Tree]])
+    """The entries with which other processes went on."""
     total: int | None = None
     _batch: tuple[str, list[Tree]] = ("", [])
     _facts: CodeFacts | None = None
@@ -147,9 +156,10 @@ class Recording:
     _payloads: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     @classmethod
-    def from_journal(cls, journal: Journal) -> Recording:
-        """Read the entries once. Raises ``FormatError`` where the journal does not begin with a start entry."""
-        return _Reader(journal, {}).read()
+    def from_journal(cls, journal: Journal, before: int | None = None) -> Recording:
+        """Read the entries once, those from number ``before`` on as void. Raises ``FormatError`` where the journal does
+        not begin with a start entry."""
+        return _Reader(journal, {}).read(before)
 
     @classmethod
     def of_part(cls, journal: Journal, numbers: Mapping[int, int], total: int) -> Recording:
@@ -325,15 +335,35 @@ class Recording:
         began, ended = (_of_type(int, entries[seq].get("at")) or 0 for seq in (first, last))
         return max(0, ended - began) / 1e9
 
+    @property
+    def epoch(self) -> int:
+        """How many processes have written the run."""
+        return max(
+            [cast(int, entry["epoch"]) for entry in self.epochs if entry["kind"] == "resume"], default=1
+        )
+
+    @property
+    def reached(self) -> tuple[int, int]:
+        """The last delivery number, and the virtual time (ns) that the run had come to."""
+        last = vt = 0
+        for entry in self.journal.entries:
+            if entry["seq"] in self.void:
+                continue
+            rows = [(entry.get("d"), entry.get("vt"))]
+            if entry["kind"] == "chunks":
+                rows = [(row[0], row[1]) for row in entry["items"]]
+            for d, at in rows:
+                last = max(last, d if type(d) is int else 0)
+                vt = max(vt, at if type(at) is int else 0)
+        return last, vt
+
+    def open_asks(self) -> list[RecordedCall]:
+        """The calls that wait for what no process does."""
+        return [call for call in self.calls if call.ask is not None and call.status is None]
+
     def replayable(self) -> None:
-        """Raise ``NotSupported`` or ``FormatError`` where the trace holds entries that this version cannot replay."""
+        """Raise ``FormatError`` where the trace holds entries that this version cannot replay."""
         for seq, kind in self.unsupported:
-            if kind in _LATER:
-                raise NotSupported(
-                    f"this version cannot replay a run with a {kind!r} entry (entry {seq})",
-                    hint="show and verify work; use a newer agentloom to replay it",
-                    entry=seq,
-                )
             raise FormatError(
                 "unknown-entry",
                 f"entry {seq} is of the unknown kind {kind!r} and may change what replay must do",
@@ -379,6 +409,15 @@ def _of_type(cls: type[T], value: object) -> T | None:
     return value if type(value) is cls else None
 
 
+def _void(entries: Sequence[Entry]) -> set[int]:
+    """The numbers of the entries that were retracted."""
+    void: set[int] = set()
+    for entry in entries:
+        if entry["kind"] == "retract":
+            void.update(range(entry["from"], entry["seq"]))
+    return void
+
+
 class _Reader:
     """One pass over the entries."""
 
@@ -399,12 +438,22 @@ class _Reader:
             "tick": self._tick,
             "state": self._state,
             "end": self._end,
+            "suspend": self._suspend,
         }
 
-    def read(self) -> Recording:
+    def read(self, before: int | None = None) -> Recording:
         out, handlers = self.out, self._handlers
+        void = out.void = _void(out.journal.entries)
+        if before is not None:
+            void.update(range(before, len(out.journal.entries)))
         for entry in out.journal.entries[1:]:
             kind = entry["kind"]
+            if kind == "suspend":
+                out.asks.add(entry["ask"])
+            if void and entry["seq"] in void:
+                if kind in ("resume", "retract"):
+                    out.epochs.append(entry)
+                continue
             handler = handlers.get(kind)
             if self._chunks and kind != "chunks":
                 self._flush()
@@ -412,6 +461,10 @@ class _Reader:
                 handler(entry)
             elif kind == "gap":
                 out.gaps.append(entry)
+            elif kind in _SAID:
+                out.said.append(entry)
+            elif kind in ("resume", "retract"):
+                out.epochs.append(entry)
             elif kind in _PASSIVE:
                 out.marks.append(entry)
             else:
@@ -466,6 +519,9 @@ class _Reader:
         step = Step("state", entry["seq"], payload=payload)
         step.fields = entry
         self.out.steps.append(step)
+
+    def _suspend(self, entry: Entry) -> None:
+        self._call(entry).ask = entry
 
     def _end(self, entry: Entry) -> None:
         self.out.end = entry

@@ -98,8 +98,9 @@ def watch_over(session: Session, refusing: Refusing) -> None:
     session.effects = refusing
 
 
-def session_for(recording: Recording, source: ReplaySource, root: str) -> Session:
-    """A session that replays ``recording``; ``root`` is the folder that places in the code are relative to."""
+def session_for(recording: Recording, source: ReplaySource, root: str, *, goes_on: bool = False) -> Session:
+    """A session that replays ``recording``; ``root`` is the folder that places in the code are relative to.
+    ``goes_on``: it is to go on behind the recording."""
     stand_by()
     watch_collector()
     nonce = recording.nonce if recording.nonce is not None else _NO_NONCE
@@ -120,6 +121,7 @@ def session_for(recording: Recording, source: ReplaySource, root: str) -> Sessio
         lambda: recording.payload("env"),
         recording.variables,
         unknown,
+        goes_on=goes_on,
     )
     session = Session(
         engine, source, run_id=recording.run, agent=recording.agent, seed=recording.seed, guard=guard
@@ -191,6 +193,9 @@ def conclude(
         if not source.complete:
             raise Diverged("the replay stopped before the agent ended")
         verdict: Verdict = "identical except noted" if source.noted else "identical"
+        if source.waits:
+            compared = tuple(name for name in compared if name != "output")
+            notes = (*notes, _waits(recording))
         notes = (*notes, *input_notes(differs), *_harmless(recording, facts))
         return Report(
             recording.run, recording.agent, verdict, source.counts,
@@ -435,6 +440,13 @@ def _harmless(recording: Recording, facts: CodeFacts) -> Iterator[str]:
         if titles:
             more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
             yield f"code changed: {', '.join(titles[:3])}{more}; {what}"
+
+
+def _waits(recording: Recording) -> str:
+    """What a run waits for that was left waiting."""
+    waiting = [f"call {call.index} ({call.type} {call.name})" for call in recording.open_asks()]
+    more = f" and {len(waiting) - 3} more" if len(waiting) > 3 else ""
+    return f"so far: the run is suspended and waits in {', '.join(waiting[:3])}{more}"
 
 
 def _output_not_kept(recording: Recording) -> str | None:

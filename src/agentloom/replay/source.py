@@ -13,18 +13,17 @@ from typing import TypeVar, cast
 
 import orjson
 
-from agentloom.errors import Diverged, LoomError
-from agentloom.format.canonical import canonical
-from agentloom.format.guards import is_list, is_map
-from agentloom.format.placeholders import START
+from agentloom.errors import ControlFlow, Diverged, LoomError, Suspend
+from agentloom.format.guards import is_map
 from agentloom.format.values import Tree
+from agentloom.replay.agreement import agree, ordered
 from agentloom.replay.fields import Comparison, Difference, compare, same_tree
 from agentloom.replay.mismatch import Judge, goto_finding, identity, identity_recorded
 from agentloom.replay.patience import RealTime
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.shuffle import Shuffle
-from agentloom.replay.summaries import error_words, recorded_ref, ref_now
+from agentloom.replay.summaries import error_words, fate, happened, recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.changes import describe
 from agentloom.runtime.minted import align_ids
@@ -53,6 +52,8 @@ class ReplaySource:
         self.complete = False
         self.lacks: tuple[str, ...] = ()
         """Names of what the run was not given now, because the trace does not hold it."""
+        self.waits = False
+        """The run was left waiting for somebody, and so far everything matched."""
         self._steps = recording.steps
         self._at = 0
         self._matched = 0
@@ -217,7 +218,7 @@ class ReplaySource:
         then = parts_of(profile, self._payload(lambda: self.recording.request(recorded)), "key")
         if same_tree(then, call.key_tree):
             return True
-        return None if _agree(redactor, _ordered(then), _ordered(call.key_tree)) else False
+        return None if agree(redactor, ordered(then), ordered(call.key_tree)) else False
 
     def _as_written(self, then: Tree, now: Tree) -> Tree:
         """``now`` as it would be written, where that is what was recorded; else as it is."""
@@ -225,7 +226,7 @@ class ReplaySource:
         if redactor is None:
             return now
         written = redactor.clean(now)
-        return redactor.tree(now) if written is not now and _agree(redactor, then, written) else written
+        return redactor.tree(now) if written is not now and agree(redactor, then, written) else written
 
     def _beside(self, then: Tree, now: Tree) -> tuple[Tree, bool]:
         """``now``, as it would be written where it is not what was recorded, and whether it is that then."""
@@ -323,12 +324,15 @@ class ReplaySource:
         recorded = self._open[call.id]
         if step is not None and step.kind in ("outcome", "chunk") and step.call is recorded:
             return self._hand_over(step, call)
+        if step is None and self._left_waiting(call):
+            self.complete = self.waits = True
+            raise Suspend
         if step is None and self._cut_short:
             raise self._failed(self._end_finding(call))
         if recorded.left and recorded.status in ("closed", "cancelled"):
             raise self._reads_on(call, recorded)
         message = (
-            f"It is waited for at once now; when recorded {self._happened(step)} came first."
+            f"It is waited for at once now; when recorded {happened(step)} came first."
             " Was it awaited, or made in another thread?"
         )
         ref = ref_now(call, recorded, recorded.index)
@@ -492,7 +496,7 @@ class ReplaySource:
             return  # the run died first
         word = "left early" if status == "closed" else "cancelled"
         after = f" after {call.chunks:,} of {recorded.chunks:,} chunks" if recorded.chunks else ""
-        message = f"Now {word}{after}; when recorded it {self._fate(recorded)}."
+        message = f"Now {word}{after}; when recorded it {fate(recorded)}."
         raise self._failed(
             Finding("changed", ref_now(call, recorded, recorded.index), message, reason="ended by the agent")
         )
@@ -517,7 +521,7 @@ class ReplaySource:
         if step is None and recorded.status is None and self._cut_short and self._step() is None:
             raise self._failed(self._end_finding(call))
         if step is None:
-            message = f"It ended here with status {status}; when recorded it {self._fate(recorded)}."
+            message = f"It ended here with status {status}; when recorded it {fate(recorded)}."
             raise self._failed(
                 Finding("changed", ref_now(call, recorded, recorded.index), message, reason="child")
             )
@@ -542,7 +546,7 @@ class ReplaySource:
             raise self._failed(self._end_finding(None))
         ref = CallRef(entry.call, "state", entry.name, None, entry.src)
         if step is None or step.kind != "state" or step.fields is None:
-            message = f"State {entry.name} is set here; when recorded {self._happened(step)}."
+            message = f"State {entry.name} is set here; when recorded {happened(step)}."
             raise self._failed(Finding("extra", ref, message, reason="state"))
         fields = step.fields
         ref = CallRef(entry.call, "state", entry.name, None, entry.src, str(fields.get("src", "")))
@@ -593,6 +597,9 @@ class ReplaySource:
         step = self._step()
         return step is None or step.kind != "cancel"
 
+    def rests(self, timer: int | None) -> None:
+        pass
+
     def turn_due(self, vt: int) -> bool:
         return False
 
@@ -636,7 +643,7 @@ class ReplaySource:
     def _lose_patience(self) -> None:
         """The program was changed to wait longer for its clock: it gets its verdict, and its time goes by."""
         step = self._step()
-        then = "the run had ended" if step is None else f"{self._happened(step)} came next"
+        then = "the run had ended" if step is None else f"{happened(step)} came next"
         message = f"The code waits here for its clock to go on, longer than when recorded: then {then}."
         self._failed(Finding("extra", None, message, reason="clock"))
 
@@ -671,30 +678,6 @@ class ReplaySource:
     def _ref(self, recorded: RecordedCall) -> CallRef:
         return recorded_ref(self.recording, recorded)
 
-    def _happened(self, step: Step | None) -> str:
-        """What was recorded at a step, in words."""
-        if step is None:
-            return "the run had ended"
-        if step.call is None:
-            words = {
-                "timer": "a timer",
-                "cancel": "a cancellation",
-                "state": "a state",
-                "turn": "a turn of the loop",
-            }
-            return words[step.kind]
-        call = f"call {step.call.index} ({step.call.type} {step.call.name})"
-        return {"request": call, "chunk": f"a chunk of {call}", "left": f"the end of {call}"}.get(
-            step.kind, f"the outcome of {call}"
-        )
-
-    @staticmethod
-    def _fate(recorded: RecordedCall) -> str:
-        words = {"ok": "ended normally", "error": "ended with an error", "closed": "was left early"}
-        if recorded.status is None:
-            return "had no outcome"
-        return words.get(recorded.status, "was cancelled") + ("" if recorded.status == "error" else " later")
-
     def _reads_on(self, call: Call, recorded: RecordedCall) -> Diverged:
         message = (
             f"Chunk {call.chunks + 1:,} of the stream is asked for; when recorded the agent"
@@ -716,12 +699,40 @@ class ReplaySource:
         waiting = self._waiting.get(recorded.id)
         if waiting is not None and recorded.status == "cancelled" and waiting.spec.stream:
             return self._reads_on(waiting, recorded)
-        message = (
-            f"When recorded it {self._fate(recorded).replace(' later', '')} here; now it is still waited for."
-        )
+        message = f"When recorded it {fate(recorded).replace(' later', '')} here; now it is still waited for."
         return self._failed(Finding("changed", self._ref(recorded), message, reason="ended by the agent"))
 
-    def _nothing_left(self, timer: int | None) -> Diverged:
+    @property
+    def exhausted(self) -> bool:
+        """Whether everything that was recorded has happened again, and nothing else."""
+        return self.finding is None and self.unusable is None and not self._odd and self._step() is None
+
+    @property
+    def ticking(self) -> bool:
+        """Whether a tick is left that was recorded."""
+        return self._tick < len(self.recording.ticks)
+
+    def recorded(self, call: Call) -> RecordedCall | None:
+        """The recorded call that ``call`` was matched with."""
+        return self._open.get(call.id)
+
+    def waits_for(self, call: Call) -> bool:
+        """Whether the agent waits for ``call``, or for a part of it."""
+        return call.id in self._waiting
+
+    def left_before(self, call: Call) -> bool:
+        """Whether the agent left the stream of ``call`` when recorded, and has not come as far yet."""
+        return call.id in self._unclosed
+
+    def _left_waiting(self, call: Call) -> bool:
+        """Whether the trace ends while ``call`` waits for what no process does."""
+        recorded = self._open.get(call.id)
+        return self.recording.end is None and recorded is not None and recorded.ask is not None
+
+    def _nothing_left(self, timer: int | None) -> ControlFlow:
+        if any(self._left_waiting(call) for call in self._waiting.values()):
+            self.complete = self.waits = True
+            return Suspend()
         waiting = next(iter(self._waiting.values()), None)
         if self._cut_short:
             return self._failed(self._end_finding(waiting))
@@ -766,32 +777,9 @@ class ReplaySource:
             more = f" and {len(rest) - 3} more" if len(rest) > 3 else ""
             message = f"The agent {word} here; when recorded it went on with call {names}{more}."
             return Finding("ended early", ref, message, reason="agent ends")
-        message = f"The agent {word} here; when recorded {self._happened(step)} came first."
+        message = f"The agent {word} here; when recorded {happened(step)} came first."
         return Finding("ended early", ref, message, reason="agent ends")
 
 
 def _nobody() -> None:
     """There is nobody to ask."""
-
-
-def _agree(redactor: Redactor, then: Tree, now: Tree) -> bool:
-    """Whether two trees are equal but for numbers of secrets, or some of their texts are: a report names what else
-    differs, and not these."""
-    if redactor.agree(then, now):
-        return True
-    agreed = False
-    todo = [(then, now)]
-    while todo:
-        one, other = todo.pop()
-        if type(one) is str and type(other) is str:
-            agreed = (START in one and one != other and redactor.agree(one, other)) or agreed
-        elif is_map(one) and is_map(other):
-            todo += [(one[name], other[name]) for name in one if name in other]
-        elif is_list(one) and is_list(other):
-            todo += zip(one, other, strict=False)
-    return agreed
-
-
-def _ordered(tree: Tree) -> Tree:
-    """``tree`` in canonical form: the order of fields is not compared."""
-    return cast(Tree, orjson.loads(canonical(tree)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from agentloom.errors import PayloadMissing
 from agentloom.format.values import Tree
 from agentloom.replay.answered import answer_of
-from agentloom.replay.recording import RecordedCall, Recording
+from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef
 from agentloom.replay.text import clip, one_line, show
 from agentloom.runtime.calls import Call
@@ -15,6 +15,8 @@ from agentloom.runtime.calls import Call
 __all__ = [
     "documents_words",
     "error_words",
+    "fate",
+    "happened",
     "outcome_words",
     "recorded_ref",
     "ref_now",
@@ -168,3 +170,29 @@ def ref_now(call: Call, recorded: RecordedCall | None, index: int | None) -> Cal
         call.spec.effect,
         request_words(call.type, call.name, call.tree),
     )
+
+
+def happened(step: Step | None) -> str:
+    """What was recorded at a step, in words."""
+    if step is None:
+        return "the run had ended"
+    if step.call is None:
+        words = {
+            "timer": "a timer",
+            "cancel": "a cancellation",
+            "state": "a state",
+            "turn": "a turn of the loop",
+        }
+        return words[step.kind]
+    call = f"call {step.call.index} ({step.call.type} {step.call.name})"
+    return {"request": call, "chunk": f"a chunk of {call}", "left": f"the end of {call}"}.get(
+        step.kind, f"the outcome of {call}"
+    )
+
+
+def fate(recorded: RecordedCall) -> str:
+    """How a recorded call ended, in words."""
+    words = {"ok": "ended normally", "error": "ended with an error", "closed": "was left early"}
+    if recorded.status is None:
+        return "had no outcome"
+    return words.get(recorded.status, "was cancelled") + ("" if recorded.status == "error" else " later")

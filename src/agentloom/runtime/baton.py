@@ -395,6 +395,7 @@ class Baton:
                 if arrival is None and self._outside:
                     arrival = Arrival("turn", vt=engine.vt)
                 if arrival is None:
+                    self.session.source.rests(self.next_timer())
                     self.owner = None
                     return False
             self.hand_over(engine.deliver(arrival))

@@ -14,6 +14,7 @@ from agentloom.format.values import Tree, Types
 from agentloom.runtime.changes import Change
 from agentloom.runtime.outside import Outside
 from agentloom.runtime.profiles import Profile
+from agentloom.store.mail import Mail
 
 __all__ = ["Arrival", "Call", "CallSpec", "Kept", "Status"]
 
@@ -30,6 +31,7 @@ class CallSpec:
     ``request`` is captured (encoded) when the call begins; ``profile`` names the rule that sorts its fields into
     key, noted and secret, and ``change`` is what a tool changes of it; ``series`` names a growing history whose lists
     share prefixes in the file. ``outside``: no process performs it, it waits for somebody.
+    ``idempotent``: performing it twice is as good as once.
     """
 
     type: str
@@ -43,6 +45,7 @@ class CallSpec:
     stream: bool = False
     change: Change | None = None
     outside: Outside | None = None
+    idempotent: bool = False
 
 
 @dataclass(slots=True)
@@ -63,7 +66,7 @@ class Call:
     are those of its lists that were captured as histories: their items are shared with later calls. ``usage``: what
     the chunks of a live stream said of tokens so far. ``rule`` is the
     changed profile that sorted it, None for one as it is built in. ``kept``: what is written of it, where that is not
-    ``tree``; then ``key`` is that of what is written.
+    ``tree``; then ``key`` is that of what is written. ``ask``: what it waits for is known by this id.
     """
 
     spec: CallSpec
@@ -80,6 +83,7 @@ class Call:
     chunks: int = 0
     usage: dict[str, Tree] | None = None
     waiting: bool = False
+    ask: str | None = None
     sink: object = field(default=None, repr=False)
     grown: Mapping[str, Grown] = field(repr=False, kw_only=True)
     rule: Profile | None = field(default=None, repr=False)
@@ -144,7 +148,8 @@ class Arrival:
     A live source gives ``value`` (any object, still to be encoded) or ``error``; a replay source gives ``tree``, the
     recorded one, and sets ``recorded``. With ``plain`` the tree is its own value, for the agent to have; ``text`` is
     its JSON, where that is at hand. ``vt`` is the virtual time of the delivery, ``dur`` the duration of the call and
-    ``offset`` the arrival of a chunk since its call began, all in nanoseconds.
+    ``offset`` the arrival of a chunk since its call began, all in nanoseconds. ``mail``: what was said to the run from
+    outside, of which the outcome was made.
     """
 
     kind: Literal["outcome", "chunk", "timer", "cancel", "turn"]
@@ -160,6 +165,7 @@ class Arrival:
     vt: int = 0
     dur: int | None = None
     offset: int = 0
+    mail: Mail | None = None
 
     def __init__(
         self,

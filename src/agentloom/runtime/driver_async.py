@@ -18,6 +18,7 @@ from agentloom.runtime.loop_bridge import Bridge
 from agentloom.runtime.loop_hooks import hold_hooks
 from agentloom.runtime.scope import Scope, enter_task, entered
 from agentloom.runtime.session import Session
+from agentloom.runtime.source import OutcomeSource
 from agentloom.runtime.strands import Strand, holder
 from agentloom.runtime.thread_pools import in_thread
 
@@ -165,6 +166,7 @@ class AsyncDriver:
                     engine.fail(failure)
             if arrival is None:
                 if quiescent and (baton is None or not baton.outside):
+                    self._come_to_rest(source)
                     return False
                 # The program polls (``while not done: await sleep(0)``). Nothing has happened, and it is let go on;
                 # that is an event too, or a replay would not know how often. The outer loop has its turn first, or
@@ -181,6 +183,13 @@ class AsyncDriver:
             if source.turn_due(arrival.vt):
                 self._turned = True
                 return False
+
+    def _come_to_rest(self, source: OutcomeSource) -> None:
+        """Nothing goes on here until something arrives: the run may end the work of this process."""
+        try:
+            source.rests(self._next_timer())
+        except ControlFlow as suspended:
+            self.session.engine.fail(suspended)
 
     def _deliver(self, delivery: Delivery, *, quiescent: bool) -> None:
         """Give an event to whom it is for: the loop, or a thread of the run."""

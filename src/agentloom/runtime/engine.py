@@ -28,6 +28,7 @@ from agentloom.format.values import Tree, Types, decode, encode, encode_apart
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Kept, Status
 from agentloom.runtime.changes import in_effect
 from agentloom.runtime.ledger import Ledger
+from agentloom.runtime.outside import Outside
 from agentloom.runtime.places import Places
 from agentloom.runtime.profiles import Profile, all_key, get, parts_of, split
 from agentloom.runtime.redaction import Redactor
@@ -104,6 +105,10 @@ class Engine:
         self.reads = 0
         """Readings of the run's clock since the last delivery."""
         self.calls = 0
+        self.suspends = False
+        """Whether the run may be left where it waits for somebody: another process can go on with it."""
+        self.asks: set[str] = set()
+        """Ids of what calls of the run wait for, those that are void included: each is given once."""
         self.failure: BaseException | None = None
         self.unrecorded: Unrecorded | None = None
         self._torn = False  # in the middle of moving counters and chain
@@ -168,10 +173,23 @@ class Engine:
             self.source.begin(call)
             for history in grown.values():
                 history.settle()
+            if spec.outside is not None and self.suspends:
+                self.suspend(call, spec.outside)
         except (ControlFlow, StoreFailed) as failure:
             self.fail(failure)
         self._torn = False
         return call
+
+    def suspend(self, call: Call, outside: Outside) -> None:
+        """Write that a call waits for what no process does."""
+        number = 1
+        ask = str(call.index)
+        while ask in self.asks:
+            number += 1
+            ask = f"{call.index}.{number}"
+        self.asks.add(ask)
+        call.ask = ask
+        self.ledger.suspend(call, ask, outside)
 
     def redact(self, call: Call) -> bool:
         """Make what is written of a request, with placeholders for the secrets in it, and the key of that. Whether it
@@ -317,6 +335,8 @@ class Engine:
         usage = arrival.usage
         if not usage and not arrival.recorded and call.spec.type == "model":
             usage = _usage_of(call, tree) or call.usage
+        if arrival.mail is not None:
+            self.ledger.said(call, arrival.mail)
         self.ledger.outcome(
             call, status, tree, d=self.deliveries, vt=self.vt, usage=usage, dur=arrival.dur, text=arrival.text
         )

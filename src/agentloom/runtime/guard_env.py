@@ -14,6 +14,7 @@ from threading import get_ident  # before the guard watches who asks for it by i
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
+from agentloom.format.placeholders import START
 from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.finding import STANDS_IN
 from agentloom.runtime.guard import acting
@@ -63,6 +64,11 @@ class Snapshot:
         found = self._data.get(cast(Any, os.environ).encodekey(name))
         value = self._read[name] = self.pending[name] = None if found is None else os.fsdecode(found)
         return value
+
+    def peek(self, name: str) -> str | None:
+        """The value, without that being a reading of the run."""
+        found = self._data.get(cast(Any, os.environ).encodekey(name))
+        return None if found is None else os.fsdecode(found)
 
     def names(self, _: Callable[[], str | None]) -> list[str]:
         """The names of all variables that are set."""
@@ -115,6 +121,41 @@ class Recorded:
         own = place()
         if own is not None:
             raise self._unknown(what, own)
+
+
+class Resumed(Recorded):
+    """The environment of a run that another process goes on with: what was read before stays as it was, everything else
+    is of this process, and is recorded. A credential, which the trace does not hold, is this process's own."""
+
+    def __init__(self, values: Mapping[str, Any], unknown: Callable[[str, str], BaseException]) -> None:
+        super().__init__(values, unknown)
+        self._here = Snapshot()
+        self.live = False
+        self.pending = self._here.pending
+
+    def fact(self, key: str, perform: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """As of the recorded run; from where that ends what it gives now."""
+        if not self.live:
+            return super().fact(key, perform)
+        count, before = self._facts.get(key, (0, None))
+        found = perform()
+        if found != before and self.pending is not None:
+            self.pending[_reading(key, count + 1)] = found
+        self._facts[key] = count + 1, found
+        return found
+
+    def get(self, name: str, place: Callable[[], str | None]) -> str | None:
+        """The recorded value, with the secret itself where this process has it; else that of this process."""
+        if name in self._values:
+            then = cast("str | None", self._values[name])
+            if then is None or START not in then:
+                return then
+            return self._here.peek(name) or then
+        return self._here.get(name, place) if self.live else super().get(name, place)
+
+    def names(self, place: Callable[[], str | None]) -> list[str]:
+        """The recorded names, where they were listed; else those of this process."""
+        return self._here.names(place) if self.live and LISTED not in self._values else super().names(place)
 
 
 Environment = Snapshot | Recorded

@@ -55,27 +55,30 @@ def guard_for_replay(
     env: Callable[[], Tree],
     variables: Callable[[], Mapping[str, Any]],
     unknown: Callable[[str, str], BaseException],
+    *,
+    goes_on: bool = False,
 ) -> Guard:
     """The guard under which a run was recorded, from what its trace says: ``policy``, the ``clock`` of the start entry,
     ``env``, and the ``variables`` that it read. ``unknown`` is told of a variable that was not read then (what, where).
+    ``goes_on``: the run is resumed in this process.
     """
     chosen, entropy = policy_facts(policy)
+    shown = cast("dict[str, Any]", clock) if isinstance(clock, dict) else {}
     if chosen == "off":
-        return OFF
+        return Guard(start=int(shown.get("start", 0))) if goes_on else OFF
     from agentloom.runtime.guard_dates import in_another_zone
-    from agentloom.runtime.guard_env import Recorded
+    from agentloom.runtime.guard_env import Recorded, Resumed
     from agentloom.runtime.guard_install import install
     from agentloom.runtime.guard_values import install_zone_values
     from agentloom.runtime.guard_zone import elsewhere
 
     install()
-    shown = cast("dict[str, Any]", clock) if isinstance(clock, dict) else {}
     start, facts = int(shown.get("start", 0)), env()
     zone = elsewhere(facts.get("zone") if isinstance(facts, dict) else None, start / 1e9)
     if zone is not None:
         in_another_zone()
         install_zone_values()
-    environment = Recorded(variables(), unknown)
+    environment = (Resumed if goes_on else Recorded)(variables(), unknown)
     then, now = environment.told("os.getcwd()"), REAL_FOLDER()
     if isinstance(then, str) and then != now:
         from agentloom.runtime.guard_files import find_moved

@@ -12,11 +12,14 @@ from agentloom.errors import NotSupported
 from agentloom.format.values import decode
 from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.deadlines import NEVER_NS
 from agentloom.runtime.left_out import taking_part
 from agentloom.runtime.memory import memory_backend
 from agentloom.runtime.models import ModelBackend, backend
+from agentloom.runtime.outside import PATIENCE, Outside
 from agentloom.runtime.profiles import all_key, get, plain_url, with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
+from agentloom.runtime.scope import current
 from agentloom.runtime.sendable import Unsendable, first_unsendable, refuse_half_pairs
 
 __all__ = [
@@ -177,8 +180,15 @@ def _unsendable(error: Exception, request: Mapping[str, Any]) -> ValueError | No
 
 
 def sleep_spec(seconds: float) -> CallSpec:
-    """A pause of ``seconds``; on replay it passes at once."""
-    return CallSpec("sleep", "sleep", {"seconds": seconds})
+    """A pause of ``seconds``; on replay it passes at once. A long one is left to whoever resumes the run, where it can
+    be left."""
+    spec = CallSpec("sleep", "sleep", {"seconds": seconds})
+    scope = current()
+    if scope is not None and PATIENCE < seconds * 1e9 < NEVER_NS:
+        session = scope.session
+        due = session.guard.start + session.engine.vt + round(seconds * 1e9)
+        spec.outside = Outside("time", facts={"seconds": seconds}, due=due)
+    return spec
 
 
 async def perform_sleep(call: Call) -> object:

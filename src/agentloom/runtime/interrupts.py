@@ -30,7 +30,8 @@ _AT_ONCE = frozenset(
     os.path.join(_PACKAGE, "runtime", name + ".py")
     for name in (
         "driver_async", "guard_facts", "guard_files", "guard_input", "guard_install", "guard_waits", "guard_wraps",
-        "host", "hostwork", "loop", "loop_bridge", "loop_connections", "loop_descriptors", "loop_hooks", "loop_io",
+        "host", "hostwork", "live_waits", "loop", "loop_bridge", "loop_connections", "loop_descriptors", "loop_hooks",
+        "loop_io",
         "loop_outside", "loop_processes", "loop_servers", "loop_tasks", "models", "parking", "plainly", "seams",
         "stock", "thread_locks", "thread_pools", "threads", "tools",
     )

@@ -9,13 +9,15 @@ from typing import Any, Protocol, cast
 from agentloom.format.blobs import BlobWriter, Suspect
 from agentloom.format.canonical import dump
 from agentloom.format.captures import Grown
-from agentloom.format.journal import JournalWriter
+from agentloom.format.journal import Journal, JournalWriter
 from agentloom.format.values import Tree, encode
 from agentloom.runtime.ambient import looks_secret, placeholder
 from agentloom.runtime.calls import Call, Status
+from agentloom.runtime.outside import Outside
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_streams import Joined
 from agentloom.runtime.source import StateEntry
+from agentloom.store.mail import Mail
 
 __all__ = ["Ledger", "NoLedger", "TraceLedger"]
 
@@ -46,6 +48,14 @@ class Ledger(Protocol):
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None: ...
     def event(self, kind: str, d: int, vt: int, reads: int | None = None) -> None:
         """``reads``: of a tick, at which reading of the run's clock since the delivery before."""
+        ...
+
+    def suspend(self, call: Call, ask: str, outside: Outside) -> None:
+        """The call waits for what no process does; ``ask`` is the id by which it is answered."""
+        ...
+
+    def said(self, call: Call, mail: Mail) -> None:
+        """What the outcome of ``call``, written next, is made of."""
         ...
 
     def state(self, entry: StateEntry) -> None: ...
@@ -81,6 +91,23 @@ class TraceLedger:
         self._alike: dict[
             tuple[object, ...], tuple[bytes, bytes, bytes]
         ] = {}  # what most requests share: its JSON
+
+    @classmethod
+    def again(
+        cls,
+        journal: Journal,
+        append: Callable[[bytes], None],
+        entropy: Callable[[int], bytes],
+        *,
+        reads: dict[str, Any] | None,
+        redactor: Redactor | None,
+    ) -> TraceLedger:
+        """One that goes on behind ``journal``."""
+        ledger = cls(append, entropy, reads=reads, redactor=redactor)
+        ledger._blobs = BlobWriter.resume(journal, entropy)
+        ledger._blobs.gate = None if redactor is None else redactor.gate
+        ledger._journal = JournalWriter.resume(journal)
+        return ledger
 
     @property
     def head(self) -> str:
@@ -206,6 +233,43 @@ class TraceLedger:
         if self._chunks:
             self._settle()
         self._emit(kind, {"d": d, "vt": vt} if reads is None else {"d": d, "vt": vt, "reads": reads})
+
+    def resume(self, epoch: int, payloads: Mapping[str, Tree]) -> None:
+        """Another process goes on, the ``epoch``-th that writes the run; ``payloads``: ``code`` and ``env`` where they
+        are others now."""
+        fields: dict[str, Tree] = {"epoch": epoch}
+        for name, tree in payloads.items():
+            fields[name] = self._put(tree, f"the {name}")
+        self._emit("resume", fields)
+
+    def retract(self, seq: int) -> None:
+        """Every entry from ``seq`` on is void."""
+        self._emit("retract", {"from": seq})
+
+    def suspend(self, call: Call, ask: str, outside: Outside) -> None:
+        if self._chunks:
+            self._settle()
+        facts = encode(dict(outside.facts))
+        fields: dict[str, Tree] = {"ask": ask, "call": call.id, "val": self._put(facts, f"call {call.index}")}
+        if outside.due is not None:
+            fields["deadline"] = outside.due
+        if "default" in outside.facts:
+            fields["default"] = self._put(encode(outside.facts["default"]), f"call {call.index}")
+        self._emit("suspend", fields)
+
+    def said(self, call: Call, mail: Mail) -> None:
+        if self._chunks:
+            self._settle()
+        place = f"what was said to call {call.index}"
+        fields: dict[str, Tree] = {"name": mail.name} if mail.kind == "signal" else {"ask": call.ask}
+        fields["val"] = self._put(mail.value, place)
+        who: dict[str, Tree] = {"at": mail.at, "via": mail.via}
+        if mail.who is not None:
+            who["name"] = mail.who
+        fields["who"] = self._put(who, place)
+        if mail.kind == "signal":
+            fields["mail"] = mail.key
+        self._emit(mail.kind, fields)
 
     def state(self, entry: StateEntry) -> None:
         if self._chunks:
@@ -353,6 +417,12 @@ class NoLedger:
         pass
 
     def event(self, kind: str, d: int, vt: int, reads: int | None = None) -> None:
+        pass
+
+    def suspend(self, call: Call, ask: str, outside: Outside) -> None:
+        pass
+
+    def said(self, call: Call, mail: Mail) -> None:
         pass
 
     def state(self, entry: StateEntry) -> None:

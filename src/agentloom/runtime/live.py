@@ -154,6 +154,9 @@ class LiveSource:
     def goes_on(self) -> bool:
         return False
 
+    def rests(self, timer: int | None) -> None:
+        pass
+
     def turn_due(self, vt: int) -> bool:
         # With work that waits a turn follows every delivery: what happens next is not a matter of how long things take.
         if not self._waiting and vt < self._turn_due:
@@ -189,13 +192,16 @@ class LiveSource:
             self._wanted[call.id] = call
 
     def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
-        work = self.prepare_blocking(call, perform)
+        work = self._work_of(call, perform)
         try:
             threading.Thread(target=work, name=f"agentloom {call.id}", daemon=True).start()
         except RuntimeError as error:  # the system has no more threads: the call fails, and that is recorded
             self._arrive(Arrival("outcome", call, "error", error=error), self._open[call.id])
 
-    def prepare_blocking(self, call: Call, perform: Callable[[], object]) -> Callable[[], None]:
+    def prepare_blocking(self, call: Call, perform: Callable[[], object]) -> Callable[[], None] | None:
+        return self._work_of(call, perform)
+
+    def _work_of(self, call: Call, perform: Callable[[], object]) -> Callable[[], None]:
         opened = self._open[call.id] = _Open(self.now())
         context = outside()
 

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Outside"]
+__all__ = ["PATIENCE", "Outside"]
+
+PATIENCE = 60_000_000_000
+"""Nanoseconds for which a run that waits for a time keeps its process; for longer it is left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 from agentloom.errors import NotSupported, ValueRefused
@@ -25,6 +26,7 @@ from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.live import LiveSource
+from agentloom.runtime.live_waits import Answerer, WaitingSource
 from agentloom.runtime.places import Places
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_rules import NO_RULES, Rules, in_effect
@@ -32,6 +34,7 @@ from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
 from agentloom.runtime.tool_use import ToolEffect, ToolUse, checked_tools
+from agentloom.runtime.waits import Waits
 from agentloom.store.base import Appender, Store
 
 __all__ = ["Recording", "RunOptions", "begin", "record_async", "record_blocking"]
@@ -100,11 +103,15 @@ def begin(
     options: RunOptions,
     outer: asyncio.AbstractEventLoop | None,
     code: Mapping[str, Tree] | None = None,
+    resumes: bool = False,
+    answerer: Answerer | None = None,
     clock: Callable[[], int] = REAL_CLOCKS["monotonic_ns"],
 ) -> Recording:
     """Open a run in ``store`` and write its start entry. Raises ``ValueRefused`` (input, seed, labels) or
     ``StoreFailed`` before any code of the agent runs. ``code`` replaces the code identity taken from the agent;
-    ``clock`` gives the nanoseconds behind virtual time (a simulation has its own)."""
+    ``resumes``: another process can find the agent and go on with the run, so that it may wait for somebody;
+    ``answerer`` asks who is there at once (``WaitingSource``). ``clock`` gives the nanoseconds behind virtual time (a
+    simulation has its own)."""
     arguments = encode({"args": list(args), "kwargs": dict(kwargs)}, TYPES)
     _check(options)
     stand_by()
@@ -137,10 +144,12 @@ def begin(
     with held_back():
         appender = store.create(run_id)
         ledger = TraceLedger(appender.append, _pooled(_urandom), reads=guard.pending, redactor=redactor)
-        source = LiveSource(outer, clock)
+        waits = Waits(partial(store.mail, run_id), TYPES) if resumes else None
+        source = LiveSource(outer, clock) if waits is None else WaitingSource(outer, clock, waits, answerer)
         engine = Engine(
             ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root), redactor=redactor
         )
+        engine.suspends = resumes
         session = Session(engine, source, run_id=run_id, agent=agent.name, seed=options.seed, guard=guard)
         if options.tools:
             session.tools = ToolUse(options.tools)
@@ -151,6 +160,8 @@ def begin(
             watch_run(session)
         begins(guard)
         source.began()
+        if waits is not None:
+            waits.start = guard.start
         try:
             ledger.start(_facts(agent, run_id, options, guard), payloads, nonce)
         except BaseException:

@@ -135,6 +135,11 @@ class OutcomeSource(Protocol):
         it waits for its reader; a replay has none, and stops there only where the reader left when recorded."""
         ...
 
+    def rests(self, timer: int | None) -> None:
+        """Nothing has arrived, nothing of the run can go on before ``timer`` (as of ``poll``). Raises ``Suspend`` where
+        that is for good as far as this process goes: the run waits for a person, a message, or for long."""
+        ...
+
     def turn_due(self, vt: int) -> bool:
         """After a delivery to an async agent, at virtual time ``vt``: whether the loop on which calls are performed is
         to have a turn before the agent goes on. A replay has no such loop."""

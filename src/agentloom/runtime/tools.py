@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
+import hashlib
 import inspect
+import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar, cast, overload
 
 from agentloom.errors import NotSupported
@@ -12,19 +16,45 @@ from agentloom.format.values import decode
 from agentloom.runtime.boundary import call_async, call_inline
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.changes import Change, change_of
+from agentloom.runtime.contexts import put
 from agentloom.runtime.fieldrules import steps_of
 from agentloom.runtime.names import function_name
 from agentloom.runtime.profiles import with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
-from agentloom.runtime.scope import current
+from agentloom.runtime.scope import current, require
 from agentloom.runtime.strays import refuse_stray
+from agentloom.runtime.work import under_way
 
-__all__ = ["Effect", "tool", "wrap_tool"]
+__all__ = ["Effect", "idempotency_key", "tool", "wrap_tool"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Effect = Literal["pure", "read", "write"]
 _EFFECTS = ("pure", "read", "write")
+_key: contextvars.ContextVar[str | None] = contextvars.ContextVar("agentloom.idempotency_key", default=None)
+
+
+def idempotency_key() -> str:
+    """In the body of a tool that is declared ``idempotent``: a key of 40 hex digits for whoever performs it (a payment
+    provider's ``Idempotency-Key``). The same for each attempt of the call, in each process that performs it; another
+    one for every other call and in every other run.
+
+    Outside of a run, where nothing is tried again, it is a fresh one. ``NotSupported`` in other tools.
+    """
+    key = _key.get()
+    if key is None:
+        if under_way() is not None or current() is not None:
+            raise NotSupported(
+                "idempotency_key() was asked for outside of a tool that is declared idempotent",
+                hint="@tool(idempotent=True) says that performing a call twice with one key does it once",
+            )
+        return secrets.token_hex(20)
+    return key
+
+
+def _key_of(run: str, call: Call) -> str:
+    logical = call.id.partition("~")[0]
+    return hashlib.sha256(f"agentloom call/1\n{run}\n{logical}".encode()).hexdigest()[:40]
 
 
 @overload
@@ -133,7 +163,7 @@ def wrap_tool(
             if as_given:
                 plain = cast("Callable[P, Awaitable[object]]", function)
                 return await call_async(maker.spec(args, kwargs), lambda _: plain(*args, **kwargs))
-            return await call_async(maker.spec(args, kwargs), maker.perform_async)
+            return await call_async(maker.spec(args, kwargs), maker.performs_async())
 
         wrapped: Callable[..., Any] = awaited
     else:
@@ -145,7 +175,7 @@ def wrap_tool(
                 return function(*args, **kwargs)
             if as_given:
                 return call_inline(maker.spec(args, kwargs), lambda _: function(*args, **kwargs))
-            return call_inline(maker.spec(args, kwargs), maker.perform)
+            return call_inline(maker.spec(args, kwargs), maker.performs())
 
         wrapped = called
     setattr(wrapped, "__agentloom_tool__", maker)  # noqa: B010 - a function has no such attribute for the type checker
@@ -182,7 +212,10 @@ class _Maker:
             declare_annotations(self._function)
             self._declared = True
         request: dict[str, object] = {"args": self._bound(args, kwargs)}
-        return CallSpec("tool", self.name, request, profile="tool/1", effect=self.effect, change=self._change)
+        return CallSpec(
+            "tool", self.name, request, profile="tool/1", effect=self.effect, change=self._change,
+            idempotent=self.idempotent,
+        )  # fmt: skip
 
     def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         """The arguments by parameter name. Plain calls are taken apart here, ``inspect`` sees to all others."""
@@ -204,6 +237,34 @@ class _Maker:
     def perform_async(self, call: Call) -> Awaitable[object]:
         """As ``perform``, for a coroutine function."""
         return cast("Awaitable[object]", self.perform(call))
+
+    def performs(self) -> Callable[[Call], object]:
+        """``perform``, with the key of the call where the tool is idempotent."""
+        return (
+            partial(self._perform_keyed, require(self.name).session.run_id)
+            if self.idempotent
+            else self.perform
+        )
+
+    def performs_async(self) -> Callable[[Call], Awaitable[object]]:
+        """As ``performs``, for a coroutine function."""
+        if not self.idempotent:
+            return self.perform_async
+        return partial(self._perform_keyed_async, require(self.name).session.run_id)
+
+    def _perform_keyed(self, run: str, call: Call) -> object:
+        token = put(_key, _key_of(run, call))
+        try:
+            return self.perform(call)
+        finally:
+            _key.reset(token)
+
+    async def _perform_keyed_async(self, run: str, call: Call) -> object:
+        token = put(_key, _key_of(run, call))
+        try:
+            return await self.perform_async(call)
+        finally:
+            _key.reset(token)
 
 
 def _arguments(call: Call) -> dict[str, object]:

@@ -1,0 +1,195 @@
+"""The live source of a run that can be resumed: what waits for somebody is left to the run's mail."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from agentloom.runtime.calls import Arrival, Call, Status
+from agentloom.runtime.guard_start import REAL_CLOCKS
+from agentloom.runtime.live import LiveSource
+from agentloom.runtime.outside import Outside
+from agentloom.runtime.scope import outside as outside_context
+from agentloom.runtime.scope import run_outside
+from agentloom.runtime.waits import Waits
+from agentloom.store.mail import Mail
+
+__all__ = ["Again", "Answerer", "WaitingSource", "answerer", "ask_here"]
+
+Answerer = Callable[[Call], None]
+"""Asks who is there at once: called with the call that waits, it posts to the run's mail what it is told."""
+
+_sleep = REAL_CLOCKS["sleep"]
+
+
+_here: Answerer | None = None
+
+
+def ask_here(answerer: Answerer | None) -> None:
+    """Whom runs that begin in this process from now on ask at once: somebody at a terminal; None: nobody is there."""
+    global _here
+    _here = answerer
+
+
+def answerer() -> Answerer | None:
+    """Whom runs of this process ask at once."""
+    return _here
+
+
+class Again:
+    """What reading an answer gives where the call is to be performed now: it did not happen before."""
+
+
+class WaitingSource(LiveSource):
+    """As ``LiveSource``. ``answerer``: whom to ask at once, in a thread where others go on meanwhile; None: nobody is
+    there."""
+
+    def __init__(
+        self,
+        outer: asyncio.AbstractEventLoop | None,
+        clock: Callable[[], int],
+        waits: Waits,
+        answerer: Answerer | None = None,
+    ) -> None:
+        super().__init__(outer, clock)
+        self.waits = waits
+        self.answerer = answerer
+        self.said: Callable[[Call, Mail], None] = _unsaid
+        """Writes what was said of a call that is to be performed again."""
+        self._again: dict[str, Callable[[], None]] = {}
+        self._answering = 0
+        self._failures: list[Arrival] = []
+        self._alarm: int | None = None
+
+    def goes_on_at(self, vt: int) -> None:
+        """It is ``vt`` now: nanoseconds since the run began."""
+        self._origin = self._clock() - vt
+
+    # -- calls that wait for somebody ----------------------------------------------------------------------------
+
+    def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
+        outside = call.spec.outside
+        if outside is None:
+            return super().inline(call, perform)
+        self.waits.add(call, outside, self.now())
+        asked = self.answerer is None or outside.kind != "answer"
+        while True:
+            arrival = self.waits.look(self.now())
+            if arrival is not None and isinstance(arrival.value, Again):
+                self._say(arrival)
+                return super().inline(call, perform)
+            if arrival is not None:
+                return arrival
+            if not asked and self.answerer is not None:
+                asked = True
+                try:
+                    run_outside(partial(self.answerer, call))
+                except BaseException as error:  # noqa: BLE001 - as of any host work: recorded, and raised in the agent
+                    self.waits.drop(call)
+                    return Arrival("outcome", call, "error", error=error, vt=self.now())
+                continue
+            due = self.waits.rest(None, self.now())
+            if due is not None:
+                _sleep(max(0, due - self.now()) / 1e9)
+
+    def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
+        if call.spec.outside is None:
+            super().start(call, perform)
+        else:
+            self._wait(call, call.spec.outside, partial(super().start, call, perform))
+
+    def start_blocking(self, call: Call, perform: Callable[[], object]) -> None:
+        if call.spec.outside is None:
+            super().start_blocking(call, perform)
+        else:
+            self._wait(call, call.spec.outside, partial(super().start_blocking, call, perform))
+
+    def prepare_blocking(self, call: Call, perform: Callable[[], object]) -> Callable[[], None] | None:
+        if call.spec.outside is None:
+            return super().prepare_blocking(call, perform)
+        self._wait(call, call.spec.outside, partial(super().start_blocking, call, perform))
+        return None
+
+    def again(self, call: Call, outside: Outside, perform: Callable[[], None]) -> None:
+        """``call`` waits to be told whether it happened; ``perform`` begins it where it did not."""
+        self._wait(call, outside, perform)
+
+    def _wait(self, call: Call, outside: Outside, perform: Callable[[], None]) -> None:
+        self.waits.add(call, outside, self.now())
+        self._again[call.id] = perform
+        if self.answerer is not None and outside.kind == "answer":
+            self._answering += 1
+            work = partial(outside_context().run, self._ask, self.answerer, call)
+            threading.Thread(target=work, name=f"agentloom ask {call.ask}", daemon=True).start()
+
+    def _ask(self, answerer: Answerer, call: Call) -> None:
+        try:
+            answerer(call)
+        except BaseException as error:  # noqa: BLE001 - as of any host work: recorded, and raised in the agent
+            self._failures.append(Arrival("outcome", call, "error", error=error))
+        self._answering -= 1
+        if self._outer is None:
+            self._tell()
+        elif not self._outer.is_closed():
+            self._outer.call_soon_threadsafe(self._tell)
+
+    def hand(self, arrival: Arrival) -> None:
+        """``arrival`` is the next event."""
+        self._arrived.append(arrival)
+
+    def _say(self, arrival: Arrival) -> None:
+        if arrival.call is not None and arrival.mail is not None:
+            self.said(arrival.call, arrival.mail)
+
+    def cancel(self, call: Call, status: Status) -> None:
+        self.waits.drop(call)
+        super().cancel(call, status)
+
+    # -- the order -----------------------------------------------------------------------------------------------
+
+    def poll(self, timer: int | None) -> Arrival | None:
+        arrival = super().poll(timer)
+        while arrival is None and len(self.waits):
+            now = self.now()
+            if self._failures:
+                arrival = self._failures.pop()
+                arrival.vt = now
+                if arrival.call is not None:
+                    self.waits.drop(arrival.call)
+                return arrival
+            arrival = self.waits.look(now)
+            if arrival is None:
+                return None
+            call = arrival.call
+            begin = None if call is None else self._again.pop(call.id, None)
+            if begin is not None and isinstance(arrival.value, Again):
+                self._say(arrival)
+                begin()
+                arrival = super().poll(timer)
+        return arrival
+
+    def rests(self, timer: int | None) -> None:
+        if not len(self.waits) or self._asked or self._answering or self._failures:
+            return
+        for call, opened in self._open.items():
+            idle = call not in self._wanted and (opened.ahead is not None or opened.iterator is not None)
+            if not idle:
+                return
+        due = self.waits.rest(timer, self.now())
+        if due is not None and due != self._alarm:
+            self._alarm = due
+            self._wake_at(max(0, due - self.now()) / 1e9)
+
+    def _wake_at(self, seconds: float) -> None:
+        if self._outer is not None:
+            self._outer.call_later(seconds, self._tell)
+            return
+        alarm = threading.Timer(seconds, self._tell)
+        alarm.daemon = True
+        alarm.start()
+
+
+def _unsaid(call: Call, mail: Mail) -> None:
+    raise RuntimeError(f"{call.id} was never in doubt: {mail}")
