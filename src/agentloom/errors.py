@@ -32,6 +32,15 @@
         ├── RecordedError              stands for a recorded exception whose type is not loaded here
         ├── Suspended                  a run that waits for a person, a message or a time (run, asks, due)
         ├── Expired                    nobody answered in time, and there is no default (ask, due)
+        ├── AnswerRefused              an answer that a run does not take (run, ask, open)
+        │   ├── UnknownAsk             no question of that id
+        │   ├── AmbiguousAsk           several are open, and none was named
+        │   ├── LateAnswer             its deadline has passed
+        │   ├── StaleAnswer            the run has ended, or no longer asks that
+        │   ├── ReusedAnswer           it was answered before (existing)
+        │   ├── UnauthorisedAnswer     not by somebody who may answer it (by, approver)
+        │   └── InvalidAnswer          not one of the choices, or not of the schema (problems)
+        ├── GrantRefused               a call that the approval at hand does not cover (why)
         ├── Interrupted                the process died while a stream was read: there is no more of it (call)
         └── DivergenceError            a replay that asked for something else (report)
     BaseException
@@ -48,16 +57,21 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "AmbiguousAsk",
     "AmbiguousRun",
     "AnswerError",
+    "AnswerRefused",
     "ControlFlow",
     "Diverged",
     "DivergenceError",
     "DriftError",
     "Expired",
     "FormatError",
+    "GrantRefused",
     "IntegrityError",
     "Interrupted",
+    "InvalidAnswer",
+    "LateAnswer",
     "LeaseHeld",
     "LoomError",
     "MailTaken",
@@ -69,7 +83,9 @@ __all__ = [
     "PayloadMissing",
     "ProviderError",
     "RecordedError",
+    "ReusedAnswer",
     "RunNotFound",
+    "StaleAnswer",
     "Stopped",
     "StoreError",
     "StoreFailed",
@@ -79,6 +95,8 @@ __all__ = [
     "TemplateError",
     "TraceError",
     "TrafficError",
+    "UnauthorisedAnswer",
+    "UnknownAsk",
     "UnrecordedEffect",
     "UnsupportedVersion",
     "ValueRefused",
@@ -394,6 +412,57 @@ class Expired(LoomError):
 
     ask = _fact("ask", "The id of the question.")
     due = _fact("due", "The deadline: nanoseconds since 1970.")
+
+
+class AnswerRefused(LoomError):
+    """An answer (or a message) that its run does not take; nothing was changed. ``open``: what can be answered."""
+
+    run = _fact("run", "The id of the run.")
+    ask = _fact("ask", "The id of the question; None where none was named.")
+    open = _fact("open", "The questions that are open (OpenAsk).")
+
+
+class UnknownAsk(AnswerRefused):
+    """The run never asked that, or waits for nobody."""
+
+
+class AmbiguousAsk(AnswerRefused):
+    """Several questions are open, and the answer does not say to which of them it is one."""
+
+
+class LateAnswer(AnswerRefused):
+    """The deadline of the question has passed."""
+
+
+class StaleAnswer(AnswerRefused):
+    """The run has ended, or went on without that question."""
+
+
+class ReusedAnswer(AnswerRefused):
+    """The question was answered before; that answer stands."""
+
+    existing = _fact("existing", "The answer that stands, as it was posted; None where the run has taken it.")
+
+
+class UnauthorisedAnswer(AnswerRefused):
+    """Whoever answers is not one of those who may."""
+
+    by = _fact("by", "Who answered.")
+    approver = _fact("approver", "Names and roles that may answer.")
+
+
+class InvalidAnswer(AnswerRefused):
+    """The value is not one of the choices, or not of the schema; ``problems``, each with ``where`` and ``what``."""
+
+    problems = _fact("problems", "What is wrong with it.")
+
+
+class GrantRefused(LoomError):
+    """A call that the approval at hand does not cover; it was not made. ``why``: ``denied``, ``tool``, ``arguments``,
+    ``schema``, ``expired`` or ``used``."""
+
+    why = _fact("why", "Why.")
+    ask = _fact("ask", "The id of the question that was asked.")
 
 
 class Interrupted(LoomError):
