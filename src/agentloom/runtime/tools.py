@@ -23,6 +23,7 @@ from agentloom.runtime.profiles import with_secrets
 from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import current, require
 from agentloom.runtime.strays import refuse_stray
+from agentloom.runtime.tool_arguments import ArgumentWatch
 from agentloom.runtime.work import under_way
 
 __all__ = ["Effect", "idempotency_key", "tool", "wrap_tool"]
@@ -185,7 +186,9 @@ def wrap_tool(
 class _Maker:
     """Turns calls of one tool into call specs, and recorded requests back into calls."""
 
-    __slots__ = ("_change", "_declared", "_function", "_names", "_signature", "effect", "idempotent", "name")
+    __slots__ = (
+        "_change", "_declared", "_function", "_names", "_signature", "_watch", "effect", "idempotent", "name",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -196,6 +199,7 @@ class _Maker:
         change: Change | None,
     ) -> None:
         self.name = name
+        self._watch = ArgumentWatch(name)
         self.effect: Effect = effect
         self.idempotent = idempotent
         self._change = change
@@ -229,14 +233,28 @@ class _Maker:
     def perform(self, call: Call) -> object:
         """Run the real function with fresh copies of the recorded arguments."""
         arguments = _arguments(call)
+        watched = self._watch.wanted(call, arguments)
+        value = self._made(arguments)
+        if watched:
+            self._watch.look(call, arguments)
+        return value
+
+    def perform_async(self, call: Call) -> Awaitable[object]:
+        """As ``perform``, for a coroutine function."""
+        arguments = _arguments(call)
+        made = cast("Awaitable[object]", self._made(arguments))
+        return self._looked(call, made, arguments) if self._watch.wanted(call, arguments) else made
+
+    def _made(self, arguments: dict[str, object]) -> object:
         if self._names:
             return self._function(*[arguments[name] for name in self._names])
         bound = inspect.BoundArguments(self._signature, arguments)
         return self._function(*bound.args, **bound.kwargs)
 
-    def perform_async(self, call: Call) -> Awaitable[object]:
-        """As ``perform``, for a coroutine function."""
-        return cast("Awaitable[object]", self.perform(call))
+    async def _looked(self, call: Call, made: Awaitable[object], arguments: dict[str, object]) -> object:
+        value = await made
+        self._watch.look(call, arguments)
+        return value
 
     def performs(self) -> Callable[[Call], object]:
         """``perform``, with the key of the call where the tool is idempotent."""
