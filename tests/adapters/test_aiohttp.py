@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from agentloom import agent
-from agentloom.adapters import aiohttp_seam, sdks
+from agentloom.adapters import aiohttp_outer, aiohttp_seam, sdks
 from agentloom.errors import NotSupported
 from agentloom.store import MemoryStore
 from agentloom.testing import FakeProvider
@@ -151,3 +151,33 @@ def test_a_release_without_the_methods_is_refused_by_name() -> None:
     module.__version__ = "99.0"
     with pytest.raises(NotSupported, match=r"aiohttp 99\.0 .*BaseConnector\.connect"):
         aiohttp_seam.install(module)
+
+
+def as_it_is(value: object) -> object:
+    return value
+
+
+async def asks(url: str) -> Any:
+    async with aiohttp.ClientSession() as session:
+        async with session.post(url + "/x", json={"q": 1}) as answer:
+            whole = await answer.json()
+        async with session.post(url + "/x", json={"q": 2}) as answer:
+            pieces = b"".join([piece async for piece in answer.content.iter_any()])
+        async with session.post(url + "/x", json={"q": 3}) as answer:
+            return whole["text"], pieces, answer.status
+
+
+def test_an_answer_in_one_piece_is_the_outcome_of_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    sdks.watch()
+    with FakeProvider(["a", "b", "c"] * 2, others=True) as fake:
+        trace = agent(asks).run(fake.url, store=MemoryStore())
+        with monkeypatch.context() as patch:
+            patch.setattr(aiohttp_outer, "Whole", as_it_is)  # as earlier versions recorded it
+            earlier = agent(asks).run(fake.url, store=MemoryStore())
+    assert [entry["kind"] for entry in trace.journal.entries if "call" in entry] == ["request", "outcome"] * 3
+    assert [entry["kind"] for entry in earlier.journal.entries if "call" in entry] == [
+        "request", "chunks", "outcome",
+    ] * 3  # fmt: skip
+    for one in (trace, earlier):
+        report = one.replay()
+        assert report.verdict == "identical", report

@@ -166,8 +166,14 @@ class _Protocol:
         with restored(seam.aiohttp, req):
             if found.spec.stream:
                 stream = self._calling = open_async(found.spec, lambda _: seam.outer.events(*asked))
-                head = cast("dict[str, Any]", await anext(stream))
-                if "json" in head or "text" in head or "bytes" in head:
+                head = cast("dict[str, Any] | None", await anext(stream, None))
+                if head is None:  # the answer came whole
+                    self._calling = None
+                    head = cast("dict[str, Any]", stream.value)
+                    payload.fill(body_bytes(head))
+                elif (
+                    "json" in head or "text" in head or "bytes" in head
+                ):  # the same in traces of earlier versions
                     payload.fill(body_bytes(head))
                     await self._end(stream)
                 else:

@@ -22,6 +22,7 @@ from agentloom.adapters.exchanges import (
 )
 from agentloom.adapters.http_wire import head_fields
 from agentloom.errors import NotSupported
+from agentloom.runtime.calls import Whole
 from agentloom.runtime.scope import outside
 from agentloom.runtime.work import Work, doing
 
@@ -52,7 +53,7 @@ class Outer:
             async with self._answer(connector, req, limits, data, params) as (message, payload):
                 kind = _type(message)
                 if found.spec.type != "model" and comes_whole(kind, found):
-                    yield whole_of(_head(message), kind, await payload.read(), found)
+                    yield Whole(whole_of(_head(message), kind, await payload.read(), found))
                     return
                 yield _head(message)
                 if is_events(kind):

@@ -112,6 +112,8 @@ class AsyncStream:
         self._stock = stock
         self._finished = False
         self._reading: asyncio.Future[object] | None = None
+        self.value: object = None
+        """What the call ended with, once it has ended: a value where all came in one piece, and not in chunks."""
 
     def __aiter__(self) -> AsyncStream:
         return self
@@ -141,6 +143,7 @@ class AsyncStream:
             self._reading = None
         if delivery.done:
             self._finished = True
+            self.value = delivery.value
             raise StopAsyncIteration
         return delivery.value
 
@@ -152,6 +155,7 @@ class AsyncStream:
             raise
         if delivery.done:
             self._finished = True
+            self.value = delivery.value
             raise StopAsyncIteration
         return delivery.value
 

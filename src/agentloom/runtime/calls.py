@@ -16,7 +16,7 @@ from agentloom.runtime.outside import Outside
 from agentloom.runtime.profiles import Profile
 from agentloom.store.mail import Mail
 
-__all__ = ["Arrival", "Call", "CallSpec", "Kept", "Status"]
+__all__ = ["Arrival", "Call", "CallSpec", "Kept", "Status", "Whole"]
 
 _NOTHING: Mapping[str, Grown] = {}
 
@@ -135,6 +135,14 @@ class Call:
     def profile(self) -> str:
         """The name of the profile that sorted the request; ``rule`` is that profile where a user changed it."""
         return self.spec.profile if self.rule is None else self.rule.name
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What the host work of an awaited stream gives in place of chunks where all came in one piece: the call ends with
+    this value, as one that is no stream does."""
+
+    value: object
 
 
 @dataclass(init=False)

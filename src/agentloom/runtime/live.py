@@ -14,7 +14,7 @@ from threading import get_ident  # before the guard watches who asks for it by i
 from typing import Any
 
 from agentloom.format.values import Tree
-from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
+from agentloom.runtime.calls import Arrival, Call, CallSpec, Status, Whole
 from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.hostwork import HostWork, Waiting
 from agentloom.runtime.profiles import Profile
@@ -146,7 +146,9 @@ class LiveSource:
             if opened.ahead is None:
                 opened.task = self._work.begin(perform, context, partial(self._finished, call, opened))
             else:
-                opened.task = asyncio.Task(self._read(call, opened, perform), loop=outer, context=context)
+                opened.task = self._work.begin(
+                    partial(self._read, call, opened, perform), context, _read_over
+                )
             if opened.task is not None:
                 self._waiting += 1
         self._beginning = False
@@ -214,16 +216,20 @@ class LiveSource:
     async def _read(self, call: Call, opened: _Open, perform: Callable[[], AsyncIterator[object]]) -> None:
         leave()
         iterator: AsyncIterator[object] | None = None
+        end = Arrival("outcome", call)
         try:
             iterator = perform()
             async for value in iterator:
-                self._arrive(Arrival("chunk", call, value=value), opened)
+                if type(value) is Whole:
+                    end.value = value.value
+                else:
+                    self._arrive(Arrival("chunk", call, value=value), opened)
         except BaseException as error:  # recorded as the stream's end and raised again in the agent
             if self._is_over(call, opened):
                 raise
             self._arrive(Arrival("outcome", call, "error", error=error), opened)
         else:
-            self._arrive(Arrival("outcome", call), opened)
+            self._arrive(end, opened)
         finally:
             close = getattr(iterator, "aclose", None)
             if close is not None:
@@ -320,6 +326,11 @@ def _stop(call: str, opened: _Open) -> None:
         opened.task.cancel()
     if opened.iterator is not None:
         close_stream(call, opened.iterator)
+
+
+def _read_over(_value: object, error: BaseException | None) -> bool:
+    """The work of a stream is over: it has told of its end itself."""
+    return error is None
 
 
 def _no_loop() -> RuntimeError:

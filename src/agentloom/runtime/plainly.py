@@ -15,7 +15,7 @@ from typing import Any, Self
 from agentloom.errors import ValueRefused
 from agentloom.format.captures import Captures
 from agentloom.format.values import decode, encode_apart
-from agentloom.runtime.calls import Call, CallSpec
+from agentloom.runtime.calls import Call, CallSpec, Whole
 from agentloom.runtime.changes import in_effect
 from agentloom.runtime.profiles import all_key, split
 from agentloom.runtime.registry import TYPES
@@ -64,6 +64,7 @@ class PlainAsyncStream:
         self._make: Callable[[], AsyncIterator[object]] = partial(perform, asking)
         self._chunks: AsyncIterator[object] | None = None
         self._finished = False
+        self.value: object = None
 
     def __aiter__(self) -> Self:
         return self
@@ -74,7 +75,11 @@ class PlainAsyncStream:
         try:
             if self._chunks is None:
                 self._chunks = self._make()
-            return copied(await anext(self._chunks))
+            chunk = await anext(self._chunks)
+            if type(chunk) is Whole:
+                self.value = copied(chunk.value)
+                chunk = await anext(self._chunks)  # it has nothing more, and lets go of what it holds
+            return copied(chunk)
         except BaseException:
             self._finished = True
             raise

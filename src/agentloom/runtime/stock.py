@@ -21,7 +21,7 @@ from threading import get_ident  # before the guard watches who asks for it by i
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from agentloom.errors import ControlFlow, NotSupported
-from agentloom.runtime.calls import Arrival, Call, CallSpec
+from agentloom.runtime.calls import Arrival, Call, CallSpec, Whole
 from agentloom.runtime.driver_async import AsyncDriver
 from agentloom.runtime.engine import Delivery, Engine
 from agentloom.runtime.left_behind import tell_calls, tell_stream
@@ -170,15 +170,19 @@ class LiveInPlace:
     ) -> None:
         """One task reads the whole stream: what is entered in it (timeouts, cancel scopes) is left by the same one."""
         iterator = perform()
+        end = Arrival("outcome", call)
         try:
             async for value in iterator:
-                queue.put_nowait(self._stamped(Arrival("chunk", call, value=value), began))
+                if type(value) is Whole:
+                    end.value = value.value
+                else:
+                    queue.put_nowait(self._stamped(Arrival("chunk", call, value=value), began))
         except BaseException as error:  # recorded as the stream's end and raised again in the agent
             if call.ended:
                 raise
             queue.put_nowait(self._stamped(Arrival("outcome", call, "error", error=error), began))
         else:
-            queue.put_nowait(self._stamped(Arrival("outcome", call), began))
+            queue.put_nowait(self._stamped(end, began))
         finally:
             close = getattr(iterator, "aclose", None)
             if close is not None:
