@@ -17,8 +17,9 @@ __all__ = ["MIN_PREFIX", "STATUSES", "Appender", "Query", "RunRow", "Store", "ch
 MIN_PREFIX = 4
 """The fewest characters of a run id that `Store.resolve` takes for one."""
 
-STATUSES = ("running", "completed", "failed", "cancelled", "crashed", "damaged")
-"""``crashed``: no end entry and nobody writes it. ``damaged``: the file is not a readable trace."""
+STATUSES = ("running", "suspended", "completed", "failed", "cancelled", "crashed", "damaged")
+"""``suspended``: it waits for an answer, a message or a time, and for nothing else; nobody writes it. ``crashed``: no
+end entry, nobody writes it, and it does not only wait. ``damaged``: the file is not a readable trace."""
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
 
@@ -63,7 +64,9 @@ class RunRow:
     ``partial``: the trace is large and only its start and end were read; then ``calls`` is what the end entry
     says in total (under ``""``), ``tools`` and ``models`` are empty, ``flags`` and ``tags`` those of start and end.
     ``problem``: why the run is listed as damaged, else None. ``guard``: the policy of its guard, ``off`` also from
-    before there was one; None where the trace does not say it any more.
+    before there was one; None where the trace does not say it any more. ``asks``: ids of the questions (messages,
+    times) that a run without an end waits for; ``due``: when it goes on without an answer. ``epoch``: the writers that
+    it had; 1 where it was never resumed.
     """
 
     run: str
@@ -83,6 +86,9 @@ class RunRow:
     partial: bool = False
     problem: str | None = None
     guard: str | None = None
+    asks: tuple[str, ...] = ()
+    due: int | None = None
+    epoch: int = 1
 
     @property
     def total(self) -> int:

@@ -22,7 +22,7 @@ from agentloom.store.osfile import CLOEXEC
 
 __all__ = ["Index", "Version"]
 
-_SCHEMA = 2
+_SCHEMA = 3
 _BUSY = 2.0  # seconds that a call waits for another process's transaction before it goes on without the index
 # A change within this time of the reading may share the file's time stamps with it (kernels stamp in steps of up to
 # 10 ms, some file systems coarser): such a row is read again once.
@@ -74,7 +74,8 @@ def _sum(values: Sequence[object]) -> int:
 
 def _load(body: bytes) -> RunRow:
     fields: dict[str, Any] = orjson.loads(body)
-    fields["tags"] = tuple(fields["tags"])
+    for name in ("tags", "asks"):
+        fields[name] = tuple(fields[name])
     return RunRow(**fields)
 
 

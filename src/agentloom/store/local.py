@@ -20,7 +20,7 @@ from agentloom.store.mail import Mail
 from agentloom.store.mailbox import Mailbox
 from agentloom.store.memory import different
 from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, shut, write_small
-from agentloom.store.scan import Source, damaged, live, scan, sort_key
+from agentloom.store.scan import Source, damaged, live, scan, sort_key, unfinished
 from agentloom.store.searching import TextSearch
 
 __all__ = ["LocalStore"]
@@ -355,7 +355,7 @@ class LocalStore:
                     continue
                 except OSError as error:
                     row = damaged(run, 0, f"cannot be read: {error.strerror}")
-            if row.status == "open":
+            if unfinished(row):
                 row = live(row, held(self._system, run, os.path.join(self._runs, name), self._leases))
             rows.append(row)
         self._index.put(fresh)

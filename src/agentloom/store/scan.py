@@ -6,7 +6,7 @@ the last entries are read (the row says ``partial``), unless the question needs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -19,8 +19,9 @@ from agentloom.format.runids import is_run_id
 from agentloom.store.base import RunRow
 from agentloom.store.find import tags_of
 from agentloom.store.lines import BLOB, ENTRY
+from agentloom.store.waiting import NEEDLES, Waits
 
-__all__ = ["LARGE", "Source", "damaged", "live", "scan", "scan_bytes", "sort_key"]
+__all__ = ["LARGE", "Source", "damaged", "live", "scan", "scan_bytes", "sort_key", "unfinished"]
 
 LARGE = 16 << 20
 """Bytes from which a trace counts as large."""
@@ -53,9 +54,16 @@ def damaged(run: str, size: int, problem: str) -> RunRow:
     return RunRow(run, "damaged", size=size, problem=problem)
 
 
+def unfinished(row: RunRow) -> bool:
+    """Whether the trace has no end entry, so that `live` is to say what that means."""
+    return row.status in ("open", "suspended")
+
+
 def live(row: RunRow, running: bool) -> RunRow:
-    """A row without an end entry, told apart: somebody writes it, or nobody does any more."""
-    return replace(row, status="running" if running else "crashed")
+    """A row without an end entry, told apart: somebody writes it, it waits, or nobody writes it any more."""
+    if running:
+        return replace(row, status="running")
+    return row if row.status == "suspended" else replace(row, status="crashed")
 
 
 def sort_key(run: str) -> tuple[bool, str]:
@@ -66,11 +74,11 @@ def sort_key(run: str) -> tuple[bool, str]:
 def scan_bytes(data: bytes, run: str, *, running: bool) -> RunRow:
     """The row of a trace in memory, read whole."""
     row = scan(Source.of(data), run, deep=True)
-    return live(row, running) if row.status == "open" else row
+    return live(row, running) if unfinished(row) else row
 
 
 def scan(source: Source, run: str, *, deep: bool) -> RunRow:
-    """The row of a trace; status ``open`` when it has no end entry."""
+    """The row of a trace; without an end entry its status is ``suspended`` where it only waits, else ``open``."""
     if source.size == 0:
         return _unborn(run, 0)
     reading = _Reading(run)
@@ -110,6 +118,7 @@ class _Reading:
             str, bytes
         ] = {}  # blob lines since the last entry: a tag's value comes just before it
         self.partial = False
+        self.waits = Waits()
 
     # -- which bytes
 
@@ -131,9 +140,12 @@ class _Reading:
             head_end = offset + len(line) + 1
         self.recent.clear()
         window = _TAIL
-        while not self._tail(source, max(head_end, source.size - window), head_end) and window < _HEAD:
+        while not self._tail(source, start := max(head_end, source.size - window), head_end):
+            if window >= _HEAD:
+                break
             window *= 4
         if not self.end:
+            self._waits(source, head_end, start)
             return
         totals = self.end.get("totals")
         count = cast("dict[str, object]", totals).get("calls") if isinstance(totals, dict) else None
@@ -141,7 +153,7 @@ class _Reading:
 
     def _tail(self, source: Source, start: int, head_end: int) -> bool:
         """Read the entries after ``start``; whether they tell how the run ended."""
-        self.end, self.flags, self.tag_blobs = None, 0, self.tag_blobs[:0]
+        self.end, self.flags, self.tag_blobs, self.waits = None, 0, self.tag_blobs[:0], Waits()
         lines = list(_lines(source, start, source.size))
         if start > head_end and lines:
             del lines[0]  # begins in the middle of a line
@@ -149,6 +161,17 @@ class _Reading:
         for offset, line in lines:
             self._line(0, offset, line)
         return start <= head_end or any(_kind(line) not in _NEUTRAL for line in entries)
+
+    def _waits(self, source: Source, start: int, tail: int) -> None:
+        """What an unfinished large trace waits for may have been asked long before its ``tail``: the bytes are searched,
+        and the entries looked at from the first that tells of it."""
+        first = _first_of(source, start, NEEDLES)
+        if first >= tail:
+            return
+        self.waits = Waits()
+        for offset, line in _lines(source, first, source.size):
+            if line.startswith(ENTRY):
+                self.waits.take(_load(line, 0, offset))
 
     # -- one line
 
@@ -181,6 +204,7 @@ class _Reading:
 
     def _entry(self, entry: Entry) -> None:
         kind = entry.get("kind")
+        self.waits.take(entry)
         if kind == "request":
             self._request(entry)
         elif kind == "flag":
@@ -228,7 +252,8 @@ class _Reading:
             if not source.span(0, len(ENTRY)).startswith(ENTRY):
                 raise _Damage("it does not begin with a start entry (line 1)")
             return _unborn(self.run, source.size)
-        status = end.get("status") if end else "open"
+        waits = Waits() if end else self.waits
+        status = end.get("status") if end else "suspended" if waits.at_rest else "open"
         if end and status not in _CLOSED:
             raise _Damage(f"its end entry has status {status!r}")
         parent = start.get("parent")
@@ -249,6 +274,9 @@ class _Reading:
             parent=_text(cast("Entry", parent).get("run")) if isinstance(parent, dict) else _text(parent),
             partial=self.partial,
             guard=self._guard(),
+            asks=waits.asks,
+            due=waits.due,
+            epoch=self.waits.epoch,
         )
 
     def _guard(self) -> str | None:
@@ -288,6 +316,25 @@ def _lines(source: Source, start: int, stop: int) -> Iterator[tuple[int, bytes]]
         for line in lines:
             yield offset, line
             offset += len(line) + 1
+
+
+def _first_of(source: Source, start: int, needles: Sequence[bytes]) -> int:
+    """Where the first line from ``start`` (the start of a line) on begins that holds one of ``needles``; the end of the
+    trace where none does."""
+    longest = max(map(len, needles))
+    begin, rest, position = start, b"", start
+    while position < source.size and (part := source.span(position, min(_CHUNK, source.size - position))):
+        block = rest + part
+        hits = [hit for needle in needles if (hit := block.find(needle)) >= 0]
+        if hits:
+            newline = block.rfind(b"\n", 0, min(hits))
+            return begin if newline < 0 else position - len(rest) + newline + 1
+        newline = block.rfind(b"\n")
+        if newline >= 0:
+            begin = position - len(rest) + newline + 1
+        position += len(part)
+        rest = block[-longest:]
+    return source.size
 
 
 def _load(line: bytes, number: int, offset: int) -> Entry:
