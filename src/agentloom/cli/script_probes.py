@@ -255,7 +255,8 @@ def _keep_filters(_: list[Any], now: list[Any]) -> list[list[Any]]:
 
 
 def _pattern(pattern: Any) -> Any:
-    return pattern if pattern is None else [pattern.pattern, pattern.flags]
+    # Python's own first filters have a text there.
+    return pattern if pattern is None or isinstance(pattern, str) else [pattern.pattern, pattern.flags]
 
 
 def _put_filters(kept: list[list[Any]]) -> None:
@@ -274,8 +275,8 @@ def _put_filters(kept: list[list[Any]]) -> None:
         told()
 
 
-def _compiled(kept: list[Any] | None) -> Any:
-    return None if kept is None else re.compile(kept[0], kept[1])
+def _compiled(kept: list[Any] | str | None) -> Any:
+    return kept if kept is None or isinstance(kept, str) else re.compile(kept[0], kept[1])
 
 
 # -- arithmetic and randomness of libraries ------------------------------------------------------------------------
