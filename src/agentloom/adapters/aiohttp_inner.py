@@ -30,6 +30,9 @@ class Seam:
         self._protocol: Any = type("Protocol", (_Protocol, aiohttp.client_proto.ResponseHandler), {})
         self._payload: Any = type("Payload", (_Payload, aiohttp.StreamReader), {})
         self._connection: Any = aiohttp.connector.Connection
+        self._multidict: Any = aiohttp.multipart.CIMultiDict
+        self._proxy: Any = aiohttp.multipart.CIMultiDictProxy
+        self._versions: dict[str, Any] = {}
         parsers = aiohttp.http_parser
         # The parser in C gives headers that it knows their usual spelling.
         spelt = parsers.HttpResponseParser is not parsers.HttpResponseParserPy
@@ -53,21 +56,27 @@ class Seam:
         """The head of an answer as aiohttp's parser gives it."""
         aiohttp = self.aiohttp
         pairs = head_pairs(head)
-        multidict = aiohttp.multipart.CIMultiDict
-        raw = tuple((_bytes(name), _bytes(value)) for name, value in pairs)
-        headers = multidict((self._names.get(name.lower(), name), value) for name, value in pairs)
-        major, _, minor = str(head.get("version", "HTTP/1.1")).rpartition("/")[2].partition(".")
+        names = self._names
+        raw = tuple([(_bytes(name), _bytes(value)) for name, value in pairs])
+        headers = self._multidict([(names.get(name.lower(), name), value) for name, value in pairs])
         return aiohttp.http.RawResponseMessage(
-            aiohttp.HttpVersion(int(major), int(minor or 0)),
+            self._version(str(head.get("version", "HTTP/1.1"))),
             head["status"],
             head_reason(head),
-            aiohttp.multipart.CIMultiDictProxy(headers),
+            self._proxy(headers),
             raw,
             False,
             None,
             False,
             False,
         )
+
+    def _version(self, text: str) -> Any:
+        version = self._versions.get(text)
+        if version is None:
+            major, _, minor = text.rpartition("/")[2].partition(".")
+            version = self._versions[text] = self.aiohttp.HttpVersion(int(major), int(minor or 0))
+        return version
 
     def payload(self, protocol: Any, timer: Any, loop: Any) -> Any:
         """An empty body."""
@@ -157,7 +166,7 @@ class _Protocol:
         body = await self._request()
         headers = req.headers
         kind, encoding = headers.get("Content-Type"), headers.get("Content-Encoding")
-        url = str(req.url.with_fragment(None))
+        url = str(req.url.with_fragment(None) if req.url.raw_fragment else req.url)
         exchange = exchange_of(req.method, url, req.url.raw_path, kind, encoding, body, piecewise=True)
         found = classified(exchange)
         payload = seam.payload(self, self._params.get("timer"), self._run_loop)
@@ -199,7 +208,7 @@ class _Protocol:
         """The body of the request, once the client has written all of it."""
         wire: _Wire = cast(Any, self).transport
         while self._unwritten is None:
-            body = written_body(bytes(wire.written))
+            body = written_body(wire.written)
             if body is not None:
                 return body
             waiter: asyncio.Future[None] = self._run_loop.create_future()

@@ -6,9 +6,8 @@ What the client of the run has written goes over the connection as it is, byte f
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 from agentloom.adapters.aiohttp_errors import cleaned
@@ -16,6 +15,7 @@ from agentloom.adapters.exchanges import (
     Classified,
     awaited_events,
     comes_whole,
+    host_work,
     is_events,
     piece_of,
     whole_of,
@@ -24,7 +24,6 @@ from agentloom.adapters.http_wire import head_fields
 from agentloom.errors import NotSupported
 from agentloom.runtime.calls import Whole
 from agentloom.runtime.scope import outside
-from agentloom.runtime.work import Work, doing
 
 __all__ = ["Outer"]
 
@@ -41,16 +40,23 @@ class Outer:
         self, connector: Any, req: Any, limits: Any, data: bytes, params: dict[str, Any], found: Classified
     ) -> dict[str, Any]:
         """The whole answer as a value. ``data``: the request as the client wrote it."""
-        with doing(Work("http")), cleaned(self._aiohttp):
-            async with self._answer(connector, req, limits, data, params) as (message, payload):
-                return whole_of(_head(message), _type(message), await payload.read(), found)
+        with host_work(), cleaned(self._aiohttp):
+            connection, message, payload = await self._answer(connector, req, limits, data, params)
+            try:
+                body = await payload.read()
+            except BaseException:
+                connection.close()
+                raise
+            _let_go(connection, payload)
+            return whole_of(_head(message), _type(message), body, found)
 
     async def events(
         self, connector: Any, req: Any, limits: Any, data: bytes, params: dict[str, Any], found: Classified
     ) -> AsyncIterator[object]:
         """The head of an answer (with the body, where that is JSON), then its events or pieces."""
-        with doing(Work("http")), cleaned(self._aiohttp):
-            async with self._answer(connector, req, limits, data, params) as (message, payload):
+        with host_work(), cleaned(self._aiohttp):
+            connection, message, payload = await self._answer(connector, req, limits, data, params)
+            try:
                 kind = _type(message)
                 if found.spec.type != "model" and comes_whole(kind, found):
                     yield Whole(whole_of(_head(message), kind, await payload.read(), found))
@@ -66,12 +72,16 @@ class Outer:
                 else:
                     async for piece in payload.iter_any():
                         yield piece_of(None, piece, found, whole=False)
+            except BaseException:
+                connection.close()
+                raise
+            finally:
+                _let_go(connection, payload)
 
-    @contextlib.asynccontextmanager
     async def _answer(
         self, connector: Any, req: Any, limits: Any, data: bytes, params: dict[str, Any]
-    ) -> AsyncGenerator[tuple[Any, Any]]:
-        """The head of the answer and its body, still to be read."""
+    ) -> tuple[Any, Any, Any]:
+        """The connection, the head of the answer on it, and its body, still to be read."""
         try:
             connection = await self._twin_of(connector).connect(req, [], limits)
         except TimeoutError as error:
@@ -84,14 +94,10 @@ class Outer:
             message, payload = await protocol.read()
             while 100 <= message.code < 200:
                 message, payload = await protocol.read()
-            yield message, payload
         except BaseException:
             connection.close()
             raise
-        if payload.is_eof():
-            connection.release()
-        else:
-            connection.close()
+        return connection, message, payload
 
     def _twin_of(self, connector: Any) -> Any:
         loop = asyncio.get_running_loop()
@@ -142,6 +148,15 @@ class Outer:
         task = context.run(lambda: asyncio.Task(_closed(twin), loop=loop, context=context))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+
+
+def _let_go(connection: Any, payload: Any) -> None:
+    """The answer is read, or left: only where its end has come the connection can be used again. Harmless after its
+    closing."""
+    if payload.is_eof():
+        connection.release()
+    else:
+        connection.close()
 
 
 async def _closed(twin: Any) -> None:

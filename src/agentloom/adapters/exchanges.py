@@ -7,6 +7,7 @@ APIs claim exchanges as their own with `claim`; what nobody claims is an ``http`
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -30,6 +31,7 @@ __all__ = [
     "counted",
     "events_of",
     "exchange_of",
+    "host_work",
     "http_call",
     "is_events",
     "observe",
@@ -197,6 +199,14 @@ def tell(value: Mapping[str, Any], found: Classified) -> None:
         found.told(value["body"].get("json") if "body" in value else value.get("json"))
 
 
+_MARKED: AbstractContextManager[object] = nullcontext()
+
+
+def host_work() -> AbstractContextManager[object]:
+    """A block of host work, as the source of a run has marked it already, or as nobody has."""
+    return doing(Work("http")) if under_way() is None else _MARKED
+
+
 class Marked:
     """What a sync request gives piece by piece, as an iterator whose every step counts as host work."""
 
@@ -207,13 +217,11 @@ class Marked:
         return self
 
     def __next__(self) -> object:
-        if under_way() is not None:  # the source of the run has marked it already
-            return next(self._inner)
-        with doing(Work("http")):
+        with host_work():
             return next(self._inner)
 
     def close(self) -> None:
-        with doing(Work("http")):
+        with host_work():
             cast(Any, self._inner).close()
 
 

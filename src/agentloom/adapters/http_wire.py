@@ -14,6 +14,7 @@ headers are in lower case, ``names`` has them as they came. Values of headers th
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,7 +51,7 @@ def head_fields(
     for name, value in pairs:
         lower = name.lower()
         plain = plain and lower == name and lower not in headers
-        if is_secret_header(lower):
+        if _is_secret(lower):
             hidden.append(_hidden(lower, value))
         elif lower in headers:
             held = headers[lower]
@@ -69,6 +70,7 @@ def head_fields(
     return head
 
 
+_is_secret = functools.lru_cache(1024)(is_secret_header)
 _REASONS: dict[int, str] = {one.value: one.phrase for one in HTTPStatus}
 
 
@@ -303,19 +305,22 @@ def value_bytes(value: Mapping[str, Any]) -> bytes:
     return body_bytes(value["body"]) if "body" in value else event_bytes(value)
 
 
-def written_body(data: bytes) -> bytes | None:
+def written_body(data: bytes | bytearray) -> bytes | None:
     """The body of a request as a client has written it to a connection; None while it is not whole."""
-    head, gap, rest = data.partition(b"\r\n\r\n")
-    if not gap:
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
         return None
-    headers = {
-        name.strip().lower(): value.strip().lower()
-        for name, _, value in (line.partition(b":") for line in head.split(b"\r\n")[1:])
-    }
-    if b"chunked" in headers.get(b"transfer-encoding", b""):
-        return _unchunked(rest)
-    length = int(headers.get(b"content-length", b"0"))
-    return rest[:length] if len(rest) >= length else None
+    length = 0
+    for name, value in _FRAMING.findall(data, 0, end + 2):
+        if name[:1] in b"tT":
+            if b"chunked" in value.lower():
+                return _unchunked(bytes(data[end + 4 :]))
+        else:
+            length = int(value)
+    return bytes(data[end + 4 : end + 4 + length]) if len(data) - end - 4 >= length else None
+
+
+_FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:([^\r]*)(?=\r\n)", re.IGNORECASE)
 
 
 def _unchunked(data: bytes) -> bytes | None:

@@ -23,6 +23,7 @@ from agentloom.adapters.exchanges import (
     comes_whole,
     events_of,
     exchange_of,
+    host_work,
     is_events,
     piece_of,
     tell,
@@ -31,7 +32,6 @@ from agentloom.adapters.exchanges import (
 from agentloom.adapters.http_bodies import body_bytes
 from agentloom.adapters.http_wire import head_fields, head_pairs, head_reason, value_bytes
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
-from agentloom.runtime.work import Work, doing
 
 __all__ = ["Exchange", "streaming", "transports"]
 
@@ -171,7 +171,7 @@ class _Blocking:
         return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
 
     def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
-        with doing(Work("http")), self._seam.cleaned():
+        with host_work(), self._seam.cleaned():
             response = self._inner.handle_request(request)
             try:
                 response.request = request
@@ -257,7 +257,7 @@ class _Awaited:
         return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
 
     async def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
-        with doing(Work("http")), self._seam.cleaned():
+        with host_work(), self._seam.cleaned():
             self._at_home()
             response = await self._inner.handle_async_request(request)
             try:
@@ -275,7 +275,7 @@ class _Awaited:
 
     async def _events(self, request: Any, found: Classified) -> AsyncIterator[object]:
         lost = self._seam.module.RequestError
-        with doing(Work("http")), self._seam.cleaned():
+        with host_work(), self._seam.cleaned():
             self._at_home()
             response = await self._inner.handle_async_request(request)
             try:

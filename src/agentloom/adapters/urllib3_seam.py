@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, cast
 
-from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, tell
+from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, host_work, tell
 from agentloom.adapters.http_bodies import body_bytes
 from agentloom.adapters.http_client import answer_of, piece_bytes, values_of, whole_value
 from agentloom.adapters.releases import needed
@@ -23,7 +23,6 @@ from agentloom.runtime.boundary import call_inline, open_inline
 from agentloom.runtime.contexts import put
 from agentloom.runtime.passed import passes
 from agentloom.runtime.scope import current
-from agentloom.runtime.work import Work, doing
 
 __all__ = ["install", "install_requests"]
 
@@ -159,7 +158,7 @@ class _Sending:
         return self._original(self._pool, self._conn, self._method, self._url, **options)
 
     def _whole(self, found: Classified) -> dict[str, Any]:
-        with doing(Work("http")), cleaned(self._urllib3, self._pool, self._conn):
+        with host_work(), cleaned(self._urllib3, self._pool, self._conn):
             answer = self._real()
             value = whole_value(answer._original_response, found)
             answer.close()

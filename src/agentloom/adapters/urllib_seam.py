@@ -12,11 +12,10 @@ from types import ModuleType
 from typing import Any, cast
 from urllib.error import URLError
 
-from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, tell
+from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, host_work, tell
 from agentloom.adapters.http_client import answer_of, clean, piece_bytes, values_of
 from agentloom.runtime.boundary import open_inline
 from agentloom.runtime.passed import passes
-from agentloom.runtime.work import Work, doing
 
 __all__ = ["install"]
 
@@ -66,7 +65,7 @@ def _send(perform: Any, req: Any) -> Any:
 
 def _values(perform: Any, found: Classified) -> Iterator[object]:
     try:
-        with doing(Work("http")):
+        with host_work():
             answer = perform()
     except URLError as error:
         made = clean(error.reason) if isinstance(error.reason, BaseException) else OSError(str(error.reason))
