@@ -95,6 +95,24 @@ def test_own_modules_are_looked_through_to_the_ground(module: Callable[[str, str
     assert own.Data.__dataclass_fields__["at"].default_factory() == "replaced"
 
 
+def test_what_stands_in_for_a_function_of_an_own_module_goes_on_holding_it(
+    module: Callable[[str, str], Any],
+) -> None:
+    """Else it would call itself without end."""
+    own = module("own_ids", "/somewhere/own_ids.py")
+    real = own.original = own.defaults
+
+    def stands_in() -> object:
+        return "kept", real()
+
+    stands_in.__module__ = "own_ids"  # as a stand-in has it
+    names = Names()
+    names.put(own, "defaults", stands_in, real)
+    names.sweep()
+    assert own.original is own.defaults is stands_in
+    assert own.defaults() == ("kept", ("original", "original"))
+
+
 def test_of_a_library_the_globals_are_looked_through(module: Callable[[str, str], Any]) -> None:
     library = module("a_library", f"{sys.prefix}/lib/python3/site-packages/a_library.py")
     library.__file__ = dt.__file__.replace("datetime.py", "site-packages/a_library.py")

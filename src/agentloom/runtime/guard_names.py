@@ -62,11 +62,13 @@ class Names:
     def __init__(self) -> None:
         self._pairs: dict[int, tuple[object, object]] = {}
         self._methods: dict[tuple[int, str], type] = {}
+        self._stand_ins: set[int] = set()
+        """Identities of what stands in for something: it holds the original, and is to go on holding it."""
 
     def put(self, module: ModuleType, name: str, replacement: object, original: object) -> None:
         """From now on ``module.name`` is ``replacement``, also in the module of C beneath, and so is every name that
         holds ``original``."""
-        self._pairs[_identity(original)] = (original, replacement)
+        self.note(original, replacement)
         setattr(module, name, replacement)
         beneath = sys.modules.get(_BENEATH.get(module.__name__, f"_{module.__name__}"))
         if getattr(beneath, name, None) is original:
@@ -75,6 +77,7 @@ class Names:
     def note(self, original: object, replacement: object) -> None:
         """Every name that holds ``original`` is to hold ``replacement``."""
         self._pairs[_identity(original)] = (original, replacement)
+        self._stand_ins.add(_identity(replacement))
 
     def method(self, owner: type, name: str) -> None:
         """A class method of a built-in type was replaced in the type: bound ones from before are to be bound anew."""
@@ -138,7 +141,7 @@ class Names:
                 if part is not None:
                     self._look(part, seen)
             return
-        if _identity(value) in seen:
+        if _identity(value) in seen or _identity(value) in self._stand_ins:
             return
         seen.add(_identity(value))
         if isinstance(value, FunctionType):

@@ -11,6 +11,7 @@ import os
 import threading
 from types import FrameType
 
+from agentloom.runtime.installed import target_package
 from agentloom.runtime.left_out import left_out_here
 from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.places import PACKAGE, SITES, is_library
@@ -55,6 +56,8 @@ def client_of(frame: FrameType | None) -> str:
         name = frame.f_code.co_filename
         if not is_library(name):
             return ""
+        if target := target_package(name):
+            return target
         for site in SITES:
             if site in name and not name.startswith(PACKAGE):
                 return name.partition(site)[2].split(os.sep)[0].removesuffix(".py")

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
+from agentloom.runtime.installed import in_target
+
 __all__ = ["LIBRARIES", "PACKAGE", "SITES", "Places", "in_site", "is_library", "place_of"]
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -24,6 +26,8 @@ LIBRARIES = tuple(
 """Folders of the standard library and of the packages of this environment, each with a separator at its end."""
 SITES = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
 """What the path of an installed package has in it, wherever it is installed."""
+
+_CARRIED = tuple(os.sep + name + os.sep for name in ("_vendor", "_vendored"))
 
 # Where the agent's code begins: frames above these belong to whoever started the run.
 _EDGES = {
@@ -51,9 +55,10 @@ def _is_own(names: dict[str, Any]) -> bool:
 
 
 def in_site(path: str) -> bool:
-    """Whether a file lies in a folder that packages are installed in: of this environment, of the user, of another
-    environment on the path."""
-    return any(site in path for site in SITES)
+    """Whether a file lies in a folder that packages are installed in (of this environment, of the user, of another
+    environment on the path), is of a package that is installed in a folder on the path (``pip install --target``), or
+    of one that another carries with it (``_vendor``)."""
+    return any(site in path for site in SITES) or any(one in path for one in _CARRIED) or in_target(path)
 
 
 def is_library(filename: str) -> bool:
