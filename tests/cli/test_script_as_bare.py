@@ -320,12 +320,14 @@ def change(n):
     socket.setdefaulttimeout(3.5)
     sys.path.insert(0, "nowhere")
     gc.disable()
+def draw():
+    os.chdir("..")
 # then
 change(1)
 warnings.warn("not seen")
 print(sys.getrecursionlimit(), signal.getsignal(signal.SIGUSR1) is handler, signal.getsignal(signal.SIGUSR2))
 print(socket.getdefaulttimeout(), sys.path[0], gc.isenabled(), os.path.basename(os.getcwd()))
-os.chdir("..")
+draw()
 # --
 logging
 import logging, sys
