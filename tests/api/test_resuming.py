@@ -165,6 +165,16 @@ def test_a_replay_of_a_suspended_run_is_identical_so_far(store: MemoryStore) -> 
     assert "output" not in report.compared
 
 
+def test_a_trace_says_that_it_is_suspended_and_is_resumed(store: MemoryStore) -> None:
+    waits = left(lambda: refund.run(5, store=store))
+    trace = Trace.open(waits.run, store)
+    assert trace.status == "suspended"
+    say(store, waits.run, "2", "yes")
+    ended = trace.resume(agent=refund, store=store)
+    assert (ended.status, ended.output) == ("completed", "done")
+    assert trace.status == "suspended", "as it was read"
+
+
 def test_who_said_what_and_when_is_in_the_trace(store: MemoryStore) -> None:
     waits = left(lambda: refund.run(5, store=store))
     say(store, waits.run, "2", "yes")
@@ -216,7 +226,7 @@ async def two() -> list[Any]:
         await charge(2)
         return said
 
-    return await asyncio.gather(one("a"), one("b"))
+    return list(await asyncio.gather(one("a"), one("b")))
 
 
 def test_several_questions_are_open_at_once(store: MemoryStore) -> None:
@@ -464,7 +474,7 @@ async def reads() -> list[Any]:
     try:
         async for value in open_async(STREAM, parts(1, 2, 3)):
             got.append(value)
-            await look(value)
+            await look(cast(int, value))
     except Interrupted as error:
         got.append(str(error).splitlines()[0])
     return got

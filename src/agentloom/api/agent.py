@@ -14,7 +14,6 @@ from agentloom.errors import DivergenceError, NotSupported, Suspend, Suspended
 from agentloom.runtime.agents import AgentFunction, call_child, call_child_async, refuse_awaited
 from agentloom.runtime.guard import GuardPolicy, chosen_policy
 from agentloom.runtime.left_out import refuse_run
-from agentloom.runtime.live_waits import answerer
 from agentloom.runtime.loading import refuse_while_loading
 from agentloom.runtime.profiles import Profile
 from agentloom.runtime.recorder import Recording, RunOptions, begin, record_async, record_blocking
@@ -193,6 +192,8 @@ class Agent(Generic[P, R]):
         options: RunOptions,
         outer: asyncio.AbstractEventLoop | None,
     ) -> Recording:
+        from agentloom.runtime.live_waits import answerer
+
         return begin(
             self.function, args, kwargs, store=store, options=options, outer=outer, resumes=True,
             answerer=answerer(),

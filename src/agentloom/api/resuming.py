@@ -148,7 +148,7 @@ def _what(resumption: Resumption, error: BaseException, store: Store) -> BaseExc
 def suspended(run: str, store: Store, due: int | None) -> Suspended:
     """The error for a run that waits."""
     trace = Trace.of_run(run, store, None)
-    asks = open_asks(trace)
+    asks = open_asks(trace.journal)
     waiting = "; ".join(str(ask) for ask in asks) or "a time"
     return Suspended(
         f"run {run} is suspended and waits for: {waiting}",

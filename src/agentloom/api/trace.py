@@ -175,9 +175,12 @@ class Trace:
 
     @property
     def status(self) -> str:
-        """``completed``, ``failed``, ``cancelled``, or ``unfinished`` when the run has no end."""
+        """``completed``, ``failed``, ``cancelled``; ``suspended`` when it was left waiting for somebody; ``unfinished``
+        when the run has no end for another reason."""
         end = self._end
-        return "unfinished" if end is None else cast(str, end["status"])
+        if end is not None:
+            return cast(str, end["status"])
+        return "suspended" if self._recording.open_asks() else "unfinished"
 
     @property
     def input(self) -> dict[str, Any]:
@@ -299,6 +302,16 @@ class Trace:
             f" ({name}, {entered})",
             hint=f"trace.replay(agent=...) with the agent or workflow; or: agentloom replay FILE, or {self.run_id}",
         )
+
+    def resume(
+        self, *, agent: object = None, store: Store | None = None, retry_failed: bool = False
+    ) -> Trace:
+        """Go on with the run where it was left, in this process and in the same trace (see ``agentloom.resume``); the
+        trace as it is then. ``store``: the one that the run lies in (default: that of this process)."""
+        from agentloom.api.resuming import resume
+
+        chosen = self._agent if agent is None else agent
+        return resume(self.run_id, chosen, store=store, retry_failed=retry_failed)
 
     def verify(self, *, head: str | None = None) -> Verdict:
         """Recompute every digest. ``head`` is one kept elsewhere: with it the verdict can be ``unaltered``."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal
 
 from agentloom.errors import ValueRefused
+from agentloom.format.guards import is_map
 from agentloom.runtime.calls import Call
 from agentloom.runtime.live_waits import Again
 from agentloom.runtime.outside import Outside
@@ -52,7 +53,7 @@ def did_it_happen(call: Call) -> Outside:
 
 
 def _happened(said: object) -> object:
-    answer = cast("Mapping[str, object]", said) if isinstance(said, Mapping) else {}
+    answer: Mapping[str, object] = said if is_map(said) else {}
     happened = answer.get("happened")
     if happened is False:
         return Again()

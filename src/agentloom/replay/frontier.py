@@ -40,8 +40,10 @@ class Frontier:
         on_live: Callable[[], None],
         retried: frozenset[str] = frozenset(),
     ) -> None:
+        self.on_arrival: Callable[[], None] | None = None
         self.then = then
         self.live = live
+        live.on_arrival = self._told
         self.passed = False
         self.ledger: LateLedger | None = None
         self._engine = engine
@@ -96,7 +98,7 @@ class Frontier:
     def _ask(self, call: Call, recorded: RecordedCall, outside: Outside) -> None:
         """Give a call the id by which it is answered: that of its open question, or one more."""
         call.spec.outside = outside
-        answered = {entry.get("ask") for entry in self.then.recording.said}
+        answered = [entry.get("ask") for entry in self.then.recording.said]
         if recorded.ask is not None and recorded.ask["ask"] not in answered:
             call.ask = str(recorded.ask["ask"])
             due = recorded.ask.get("deadline")
@@ -118,14 +120,10 @@ class Frontier:
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    @property
-    def on_arrival(self) -> Callable[[], None] | None:
-        """As of the live source."""
-        return self.live.on_arrival
-
-    @on_arrival.setter
-    def on_arrival(self, told: Callable[[], None] | None) -> None:
-        self.live.on_arrival = told
+    def _told(self) -> None:
+        told = self.on_arrival  # read once: another thread may end the run meanwhile
+        if told is not None:
+            told()
 
     def recorded_rule(self, call_id: Callable[[], str], spec: CallSpec, rule: Profile) -> Profile:
         """The recorded profile up to the frontier, the program's own from there."""

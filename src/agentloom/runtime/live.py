@@ -66,8 +66,8 @@ class LiveSource:
         """Nanoseconds since the run began."""
         return self._clock() - self._origin
 
-    def began(self) -> None:
-        """The run begins now, at virtual time 0."""
+    def began(self, start: int = 0) -> None:
+        """The run begins now, at virtual time 0; its clock on the wall shows ``start`` (ns since 1970)."""
         self._origin = self._clock()
 
     def tick(self, shown: int, reads: int) -> int | None:

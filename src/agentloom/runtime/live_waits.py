@@ -63,6 +63,11 @@ class WaitingSource(LiveSource):
         self._failures: list[Arrival] = []
         self._alarm: int | None = None
 
+    def began(self, start: int = 0) -> None:
+        """As of the live source."""
+        super().began(start)
+        self.waits.start = start
+
     def goes_on_at(self, vt: int) -> None:
         """It is ``vt`` now: nanoseconds since the run began."""
         self._origin = self._clock() - vt
@@ -121,7 +126,7 @@ class WaitingSource(LiveSource):
         self._again[call.id] = perform
         if self.answerer is not None and outside.kind == "answer":
             self._answering += 1
-            work = partial(outside_context().run, self._ask, self.answerer, call)
+            work = partial(outside_context().run, partial(self._ask, self.answerer, call))
             threading.Thread(target=work, name=f"agentloom ask {call.ask}", daemon=True).start()
 
     def _ask(self, answerer: Answerer, call: Call) -> None:

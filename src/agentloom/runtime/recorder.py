@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from agentloom.errors import NotSupported, ValueRefused
 from agentloom.format import runids
@@ -26,7 +26,6 @@ from agentloom.runtime.identity import code_identity, environment
 from agentloom.runtime.interrupts import held_back
 from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.live import LiveSource
-from agentloom.runtime.live_waits import Answerer, WaitingSource
 from agentloom.runtime.places import Places
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_rules import NO_RULES, Rules, in_effect
@@ -34,8 +33,10 @@ from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
 from agentloom.runtime.tool_use import ToolEffect, ToolUse, checked_tools
-from agentloom.runtime.waits import Waits
 from agentloom.store.base import Appender, Store
+
+if TYPE_CHECKING:
+    from agentloom.runtime.live_waits import Answerer
 
 __all__ = ["Recording", "RunOptions", "begin", "record_async", "record_blocking"]
 
@@ -144,8 +145,9 @@ def begin(
     with held_back():
         appender = store.create(run_id)
         ledger = TraceLedger(appender.append, _pooled(_urandom), reads=guard.pending, redactor=redactor)
-        waits = Waits(partial(store.mail, run_id), TYPES) if resumes else None
-        source = LiveSource(outer, clock) if waits is None else WaitingSource(outer, clock, waits, answerer)
+        source = (
+            _waiting_source(store, run_id, outer, clock, answerer) if resumes else LiveSource(outer, clock)
+        )
         engine = Engine(
             ledger, source, nonce=nonce, types=TYPES, places=Places(agent.root), redactor=redactor
         )
@@ -159,15 +161,28 @@ def begin(
             guard_process()
             watch_run(session)
         begins(guard)
-        source.began()
-        if waits is not None:
-            waits.start = guard.start
+        source.began(guard.start)
         try:
             ledger.start(_facts(agent, run_id, options, guard), payloads, nonce)
         except BaseException:
             appender.close()
             raise
         return Recording(session, ledger, store, appender, arguments)
+
+
+def _waiting_source(
+    store: Store,
+    run: str,
+    outer: asyncio.AbstractEventLoop | None,
+    clock: Callable[[], int],
+    answerer: Answerer | None,
+) -> LiveSource:
+    from agentloom.runtime.live_waits import (
+        WaitingSource,  # what waits for somebody is no part of every program
+    )
+    from agentloom.runtime.waits import Waits
+
+    return WaitingSource(outer, clock, Waits(partial(store.mail, run), TYPES), answerer)
 
 
 def _pooled(source: Callable[[int], bytes]) -> Callable[[int], bytes]:

@@ -84,8 +84,8 @@ class Waits:
                     and letter.name == outside.name
                     and letter.key not in self._taken
                 )
-            if not fits:
-                continue
+            if not fits or (outside.due is not None and letter.at > outside.due):
+                continue  # what came too late changes nothing, however late it is looked at
             self._taken.add(letter.key)
             arrival = Arrival("outcome", call)
             arrival.mail = letter
