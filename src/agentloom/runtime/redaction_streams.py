@@ -34,7 +34,12 @@ _MARK = START.encode()
 _NUMBERED = ("index", "output_index", "content_index", "summary_index", "contentBlockIndex")
 _NUMBERS = frozenset(_NUMBERED)
 _ALIKE = {"content_block": "delta"}  # Anthropic: what a block starts with goes on in its deltas
-_NO_TEXT = frozenset(("type", "role", "object", "model", "event", "finish_reason", "$ref", *ALTERNATIVES))
+_NO_TEXT = frozenset(
+    (
+        "type", "role", "object", "model", "event", "finish_reason", "service_tier", "system_fingerprint",
+        "obfuscation", "$ref", *ALTERNATIVES,
+    )
+)  # fmt: skip
 Path = tuple[Any, ...]
 Span = tuple[int, int, bytes]
 """Start, end, and what stands there then."""
@@ -154,7 +159,7 @@ class _Texts:
         below = (*key, *marks) if marks else key
         for name, item in tree.items():
             if type(item) is str:
-                if item and wanted and name not in _NO_TEXT:
+                if item and wanted and name not in _NO_TEXT and not (name == "id" and "object" in tree):
                     data = item.encode("utf-8", "surrogatepass")
                     at = (*below, _ALIKE.get(name, name))
                     held = self._texts.get(at)
