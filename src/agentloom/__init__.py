@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from agentloom.runtime.models import set_backend
     from agentloom.runtime.redaction_rules import secrets, use_secrets
     from agentloom.runtime.registry import register
+    from agentloom.runtime.revisions import changed
     from agentloom.runtime.tools import idempotency_key, tool
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "agent",
     "allow",
     "aresume",
+    "changed",
     "env",
     "flag",
     "goto",
@@ -114,6 +116,7 @@ _HOMES = (
     "agentloom.runtime.models",
     "agentloom.runtime.redaction_rules",
     "agentloom.runtime.registry",
+    "agentloom.runtime.revisions",
     "agentloom.runtime.tools",
 )
 """The modules that define the names; each lists them in its own ``__all__``."""

@@ -75,6 +75,9 @@ class Scripted:
     def goes_on(self) -> bool:
         return False
 
+    def never_made(self, call_id: str) -> bool:
+        return False
+
     def rests(self, timer: int | None) -> None:
         pass
 

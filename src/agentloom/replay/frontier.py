@@ -266,6 +266,10 @@ class Frontier:
         """As the source of the moment."""
         return self.live.goes_on() if self.passed else self.then.goes_on()
 
+    def never_made(self, call_id: str) -> bool:
+        """As the source of the moment."""
+        return not (self.passed or self.then.exhausted) and self.then.never_made(call_id)
+
     def rests(self, timer: int | None) -> None:
         """As the source of the moment."""
         if self.passed:

@@ -600,6 +600,9 @@ class ReplaySource:
     def rests(self, timer: int | None) -> None:
         pass
 
+    def never_made(self, call_id: str) -> bool:
+        return call_id not in self.recording.by_id
+
     def turn_due(self, vt: int) -> bool:
         return False
 

@@ -37,6 +37,7 @@ class Session:
         "agent",
         "baton",
         "blocking",
+        "changes",
         "counts",
         "declared",
         "driver",
@@ -87,6 +88,8 @@ class Session:
         """Whether other threads of the run go on where one of them sleeps for no time at all."""
         self.counts: dict[str, int] = {}
         """How many threads, pools and futures it has made."""
+        self.changes: dict[str, bool] = {}
+        """What ``changed`` has said in this run."""
         self.passes = False
         """Whether connections of clients without an adapter pass, and mark the trace."""
         self.stock: StockCalls | None = None

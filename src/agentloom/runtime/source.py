@@ -140,6 +140,10 @@ class OutcomeSource(Protocol):
         that is for good as far as this process goes: the run waits for a person, a message, or for long."""
         ...
 
+    def never_made(self, call_id: str) -> bool:
+        """Whether the run is one that was recorded before, and did not make that call."""
+        ...
+
     def turn_due(self, vt: int) -> bool:
         """After a delivery to an async agent, at virtual time ``vt``: whether the loop on which calls are performed is
         to have a turn before the agent goes on. A replay has no such loop."""
