@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         uuid,
     )
     from agentloom.api.outputs import TypedAnswer
+    from agentloom.api.people import Grant, OpenAsk, answer, approve, ask, inbox, send_signal, signal
     from agentloom.api.recording import RecordedBlock, RecordedRun, record, replaying
     from agentloom.api.resuming import aresume, resume
     from agentloom.api.retries import Retry, retrying
@@ -51,8 +52,10 @@ __all__ = [
     "Agent",
     "Answer",
     "DivergenceError",
+    "Grant",
     "LoomError",
     "Memory",
+    "OpenAsk",
     "RecordedBlock",
     "RecordedRun",
     "Retry",
@@ -66,13 +69,17 @@ __all__ = [
     "Workflow",
     "agent",
     "allow",
+    "answer",
+    "approve",
     "aresume",
+    "ask",
     "changed",
     "env",
     "flag",
     "goto",
     "http",
     "idempotency_key",
+    "inbox",
     "instrument",
     "memory",
     "model",
@@ -90,7 +97,9 @@ __all__ = [
     "retrieve",
     "retrying",
     "secrets",
+    "send_signal",
     "set_backend",
+    "signal",
     "sleep",
     "step",
     "tool",
@@ -122,6 +131,8 @@ _HOMES = (
 """The modules that define the names; each lists them in its own ``__all__``."""
 _RECORDING_HOMES = ("agentloom.api.recording",)
 _RECORDING_NAMES = frozenset(("RecordedBlock", "RecordedRun", "record", "replaying"))
+_PEOPLE_HOMES = ("agentloom.api.people",)
+_PEOPLE_NAMES = frozenset(("Grant", "OpenAsk", "answer", "approve", "ask", "inbox", "send_signal", "signal"))
 _RESUMING_HOMES = ("agentloom.api.resuming",)
 _RESUMING_NAMES = frozenset(("aresume", "resume"))
 _SERVICE_HOMES = ("agentloom.adapters.service", "agentloom.adapters.wrapping")
@@ -142,6 +153,8 @@ def __getattr__(name: str) -> object:
         homes = _WORKFLOW_HOMES
     elif name in _RECORDING_NAMES:
         homes = _RECORDING_HOMES
+    elif name in _PEOPLE_NAMES:
+        homes = _PEOPLE_HOMES
     elif name in _RESUMING_NAMES:
         homes = _RESUMING_HOMES
     elif name == "personal":

@@ -17,9 +17,12 @@ from agentloom.api.hosts_sync import (
     step,
     uuid,
 )
+from agentloom.api.people_sync import approve, ask, signal
 
 __all__ = [
     "Memory",
+    "approve",
+    "ask",
     "env",
     "flag",
     "http",
@@ -31,6 +34,7 @@ __all__ = [
     "random",
     "retrieve",
     "retrying",
+    "signal",
     "sleep",
     "step",
     "uuid",

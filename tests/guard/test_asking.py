@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import sys
 from typing import Any
 
 import pytest
 
-from agentloom.errors import NotSupported
+import agentloom
+from agentloom.errors import NotSupported, Suspended
 from tests.guard.agents import Program
 
 
@@ -46,15 +48,40 @@ def test_an_answer_is_recorded_and_served(
     assert report.verdict == "diverged"
 
 
-def test_without_a_terminal_it_says_so(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_without_a_terminal_the_run_waits_for_who_answers_elsewhere(
+    program: Program, monkeypatch: pytest.MonkeyPatch, *, is_async: bool
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("no one\n"))
-    agent = program.agent("return input('Refund? ')")
+    agent = program.agent("return [input('Refund? '), input('Sure? ')]", is_async=is_async)
+    with pytest.raises(Suspended) as waits:
+        program.record(agent)
+    assert [(ask.ask, ask.question) for ask in waits.value.asks] == [("1", "Refund? ")]
+    agentloom.answer(waits.value.run, "yes", store=program.store)
+    with pytest.raises(Suspended) as again:
+        agentloom.resume(waits.value.run, agent, store=program.store)
+    agentloom.answer(waits.value.run, "very", store=program.store)
+    # Somebody is at the terminal now, but the question was answered elsewhere before.
+    monkeypatch.setattr(sys, "stdin", Terminal("no\n"))
+    assert [ask.question for ask in again.value.asks] == ["Sure? "]
+    trace = agentloom.resume(waits.value.run, agent, store=program.store)
+    assert trace.output == ["yes", "very"]
+    assert program.replay(agent).verdict == "identical"
+
+
+def test_where_no_process_could_go_on_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("no one\n"))
+
+    async def work() -> str:
+        return input("Refund? ")  # noqa: ASYNC250 - that is what is asked about
+
+    async def main() -> str:
+        return await agentloom.record(work(), store=":memory:")
+
     with pytest.raises(
         NotSupported, match=r"input\('Refund\? '\) was called in a run, and there is no terminal"
-    ) as failed:
-        program.record(agent)
-    assert "as its input" in str(failed.value)
-    assert program.replay(agent).verdict == "identical"
+    ):
+        asyncio.run(main())
 
 
 def test_the_end_of_input_is_recorded(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,7 @@ class Frontier:
         self.passed = False
         self.ledger: LateLedger | None = None
         self._engine = engine
+        engine.asked = then.recording.asks
         self._on_live: Callable[[], None] | None = on_live
         self._retried = retried
         self._begun: dict[str, tuple[Call, Callable[[], None]]] = {}

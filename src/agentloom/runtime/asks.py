@@ -28,11 +28,11 @@ class _HasJournal(Protocol):
 class OpenAsk:
     """A question (or a message, or a time) that a run waits for. Values are plain data, as in the trace.
 
-    ``ask`` is its id: the number of its call (``7``; asked again after a retry: ``7.2``). ``due``: when the run goes on without an answer (nanoseconds since
-    1970), with ``default`` where ``has_default``, else with ``Expired``. ``approver``: names and roles that may
-    answer; empty: anybody. ``approval``: the call that is to be approved (``tool``, ``args``, ``schema``).
-    ``in_doubt``: the question is whether the call ``request`` happened. ``answered``: mail that the run has not taken
-    yet.
+    ``ask`` is its id: the number of its call (``7``; asked again after a retry: ``7.2``). ``due``: when the run goes on
+    without an answer (nanoseconds since 1970), with ``default`` where ``has_default``, else with ``Expired``.
+    ``approver``: names and roles that may answer; empty: anybody. ``approval``: the call that is to be approved
+    (``tool``, ``args``, ``schema``), good until ``expires``. ``in_doubt``: the question is whether the call
+    ``request`` happened. ``answered``: mail that the run has not taken yet.
     """
 
     ask: str
@@ -129,7 +129,7 @@ def open_asks(source: Journal | _HasJournal) -> list[OpenAsk]:
 def asked_by(call: Call, *, run: str, agent: str, asked_at: int = 0) -> OpenAsk:
     """The question of a call that is being made: for whoever can answer it at once."""
     outside = call.spec.outside
-    facts = {} if outside is None else {name: cast("object", value) for name, value in outside.facts.items()}
+    facts = {} if outside is None else dict(outside.facts)
     made = _made(facts, call.type, ask=call.ask or str(call.index), run=run, agent=agent)
     due = None if outside is None else outside.due
     has_default = outside is not None and outside.default is not None
@@ -153,8 +153,6 @@ def with_mail(asked: Asked, mail: Iterable[Mail]) -> list[OpenAsk]:
                 waiting.remove(letter)
         else:
             letter = answers.get(ask.ask) if ask.kind == "answer" else None
-        if letter is not None and ask.due is not None and letter.at > ask.due:
-            letter = None
         found.append(replace(ask, answered=letter))
     return found
 
@@ -246,8 +244,10 @@ class _Reader:
             out.closed[ask] = ("answered", *self._who(answer))
         elif outcome is not None:
             due = entry.get("deadline")
-            passed = due is not None and outcome["status"] in ("ok", "error")
-            out.closed[ask] = ("expired" if passed else "gone", None, due if passed else outcome["at"])
+            if isinstance(due, int) and outcome["status"] in ("ok", "error"):
+                out.closed[ask] = ("expired", None, due)
+            else:
+                out.closed[ask] = ("gone", None, outcome["at"])
         elif out.ended is not None:
             out.closed[ask] = ("gone", None, out.ended_at)
         else:
@@ -255,10 +255,9 @@ class _Reader:
 
     def _open(self, call: str, entry: dict[str, Any], ask: str) -> OpenAsk:
         request = self._requests.get(call, {})
-        facts = self._value(entry["val"])
-        known = facts if isinstance(facts, dict) else {"question": ERASED}
+        facts = _mapping(self._value(entry["val"]))
         made = _made(
-            cast("dict[str, object]", known), str(request.get("type", "")), ask=ask, run=self.out.run,
+            {"question": ERASED} if facts is None else facts, str(request.get("type", "")), ask=ask, run=self.out.run,
             agent=self.out.agent,
         )  # fmt: skip
         has_default = "default" in entry
@@ -270,7 +269,7 @@ class _Reader:
             asked_at=entry["at"],
             call=call,
             src=str(request.get("src", "")),
-            erased=not isinstance(facts, dict),
+            erased=facts is None,
         )
 
     def _value(self, blob: str) -> object:

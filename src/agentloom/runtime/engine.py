@@ -7,7 +7,7 @@ so that nothing an agent catches can turn a failed run into a good one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from threading import get_ident  # before the guard watches who asks for it by its name
@@ -109,6 +109,8 @@ class Engine:
         """Whether the run may be left where it waits for somebody: another process can go on with it."""
         self.asks: set[str] = set()
         """Ids of what calls of the run wait for, those that are void included: each is given once."""
+        self.asked: Collection[str] = ()
+        """Those in the trace that this process goes on with."""
         self.failure: BaseException | None = None
         self.unrecorded: Unrecorded | None = None
         self._torn = False  # in the middle of moving counters and chain

@@ -23,11 +23,12 @@ from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.effects import Found
 from agentloom.runtime.guard_effects import of_run
+from agentloom.runtime.outside import Outside
 from agentloom.runtime.refuse import see
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
 
-__all__ = ["ask_with", "replace_input", "terminal_line"]
+__all__ = ["ask_with", "replace_input", "terminal_line", "terminal_reader"]
 
 _input = builtins.input
 _own_terminal: Callable[[], str] | None = None
@@ -58,19 +59,30 @@ def _asked(prompt: object = "", /) -> str:
     if question:
         sys.stdout.write(question)
         sys.stdout.flush()
-    return cast(str, call_inline(CallSpec("ask", "input", {"question": question}), _answer))
+    spec = CallSpec("ask", "input", {"question": question})
+    engine = scope.session.engine
+    if engine.suspends and (terminal_reader() is None or str(engine.calls + 1) in engine.asked):
+        # Nobody is here to ask, or somebody elsewhere was asked before this process went on with the run.
+        spec.outside = Outside("answer", facts={"question": question}, read=str)
+    return cast(str, call_inline(spec, _answer))
+
+
+def terminal_reader() -> Callable[[], str] | None:
+    """What reads a line from who is at the terminal of this process; None: nobody is."""
+    if _own_terminal is not None:
+        return _own_terminal
+    stream = _real(sys.stdin)
+    return None if stream is None or stream.closed or not stream.isatty() else _input
 
 
 def _answer(call: Call) -> str:
-    if _own_terminal is not None:
-        return _own_terminal()
-    stream = _real(sys.stdin)
-    if stream is None or stream.closed or not stream.isatty():
+    read = terminal_reader()
+    if read is None:
         raise NotSupported(
             f"input({call.tree['question']!r}) was called in a run, and there is no terminal to ask",
             hint="run it on a terminal, or give the answer to the agent as its input",
         )
-    return _input()
+    return read()
 
 
 def terminal_line(descriptor: int) -> str:

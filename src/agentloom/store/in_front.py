@@ -16,6 +16,11 @@ class InFront:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @property
+    def behind(self) -> Store:
+        """The store that it stands in front of."""
+        return self._store
+
     def create(self, run: str) -> Appender:
         """As the store does."""
         return self._store.create(run)
