@@ -375,6 +375,11 @@ def _heads() -> list[Vector]:
 def _later_kinds() -> list[Vector]:
     made = [
         ("suspended", "an open question, an answer, another writer", _suspended()),
+        (
+            "asked",
+            "two questions, one with a default that held, and a message, with who said what when",
+            _asked(),
+        ),
         ("retracted", "a failed call taken off and tried again", _retracted()),
         (
             "retracted-outcome",
@@ -401,6 +406,43 @@ def _suspended() -> bytes:
     maker.entry("answer", ask="approve-1", val=maker.put("yes"), who=maker.put("reviewer 7"))
     maker.entry("signal", name="cancelled", val=maker.put(None))
     return maker.entry("resume", epoch=2).outcome("root/agent#3", "yes").end().data
+
+
+def _asked() -> bytes:
+    maker = small("asked")
+    who: Tree = {"at": 1_700_000_100_000_000_000, "via": "cli", "name": "reviewer 7"}
+    args: Tree = {"order": 812, "amount": 40}
+    approval: Tree = {
+        "tool": "refund",
+        "args": args,
+        "schema": {"order": {"type": "int"}, "amount": {"type": "int"}},
+    }
+    maker.request("root/agent#3", "ask", "approve", {"approval": approval, "approver": ["finance"]})
+    maker.entry(
+        "suspend",
+        ask="4",
+        call="root/agent#3",
+        val=maker.put({"question": "Refund $40?", "approval": approval, "approver": ["finance"]}),
+        deadline=1_700_000_200_000_000_000,
+        default=maker.put({"granted": False}),
+    )
+    maker.request("root/agent#4", "ask", "ask", {"question": "And the shipping?", "choices": ["yes", "no"]})
+    maker.entry(
+        "suspend",
+        ask="5",
+        call="root/agent#4",
+        val=maker.put({"question": "And the shipping?", "choices": ["yes", "no"], "default": "no"}),
+        deadline=1_700_000_050_000_000_000,
+        default=maker.put("no"),
+    )
+    maker.request("root/agent#5", "signal", "returned", {"name": "returned"})
+    maker.entry("suspend", ask="6", call="root/agent#5", val=maker.put({"name": "returned"}))
+    maker.entry("resume", epoch=2).outcome("root/agent#4", "no")
+    maker.entry("answer", ask="4", val=maker.put({"granted": True, "by": "reviewer 7"}), who=maker.put(who))
+    maker.outcome("root/agent#3", {"granted": True, "by": "reviewer 7"})
+    mail = "0f5e3ad1c2b34e5f8a9b0c1d2e3f4a5b"
+    maker.entry("signal", name="returned", val=maker.put({"order": 812}), who=maker.put(who), mail=mail)
+    return maker.outcome("root/agent#5", {"order": 812}).end().data
 
 
 def _answered_again() -> bytes:

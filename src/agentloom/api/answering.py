@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, cast
 
 from agentloom.api.approvers import may_answer, roles_of
@@ -34,7 +35,7 @@ from agentloom.runtime.scope import current
 from agentloom.store import Mail, Store, open_store
 from agentloom.store.mail import said
 
-__all__ = ["answer", "inbox", "send_signal"]
+__all__ = ["answer", "inbox", "send_signal", "waiting"]
 
 _ENDED = frozenset(("completed", "failed", "cancelled", "damaged"))
 _NO_RESULT = object()
@@ -111,7 +112,9 @@ def send_signal(
         )
     tree = encode(value, TYPES)
     _refuse_secrets(journal, {"name": name, "value": tree, "by": by}, f"signal {name!r}")
-    mail = Mail("signal", key or os.urandom(16).hex(), name, tree, by, time.time_ns(), via)
+    # The id stands in the trace for ever: of a key that somebody chose only the digest.
+    chosen_id = os.urandom(16).hex() if key is None else sha256(f"{run}\n{key}".encode()).hexdigest()[:32]
+    mail = Mail("signal", chosen_id, name, tree, by, time.time_ns(), via)
     chosen.post(run, mail)
     return mail
 

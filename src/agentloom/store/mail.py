@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
@@ -15,7 +16,8 @@ __all__ = ["Mail", "checked_mail", "read_mail", "said", "taken", "written_mail"]
 _KINDS = ("answer", "signal", "cancel")
 _VERSION = 1
 _MOST_BYTES = 16 << 20
-_MOST_KEY = 200
+_KEY = re.compile(r"[A-Za-z0-9_.-]{1,63}\Z")
+"""The key of a signal stands in an entry of the trace: no text of users, and not the length of a payload's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ def checked_mail(mail: Mail) -> bytes:
     no tree."""
     if mail.kind not in _KINDS:
         raise StoreError(f"mail is of kind {', '.join(_KINDS)}, not {mail.kind!r}", kind=mail.kind)
-    if not mail.key or len(mail.key) > _MOST_KEY:
-        raise StoreError(f"the key of mail is a text of 1 to {_MOST_KEY} characters", key=mail.key)
+    if not _KEY.match(mail.key):
+        raise StoreError("the key of mail is 1 to 63 characters of A-Za-z0-9_.-", key=mail.key)
     if not 0 <= mail.at < 2**63:
         raise StoreError(f"mail has a time in nanoseconds since 1970, not {mail.at}", at=mail.at)
     return written_mail(mail)

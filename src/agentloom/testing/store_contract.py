@@ -522,7 +522,8 @@ class StoreContract:
         fill(store, sample, sample.start())
         wrong = [
             Mail("answer", ""),
-            Mail("answer", "k" * 300),
+            Mail("answer", "k" * 64),
+            Mail("signal", "a message"),
             Mail("letter", "7"),  # type: ignore[arg-type]
             Mail("answer", "7", at=-1),
             Mail("answer", "7", value=float("nan")),
