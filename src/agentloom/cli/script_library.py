@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import AsyncGeneratorType, GeneratorType
+from types import AsyncGeneratorType, FunctionType, GeneratorType
 from typing import Any, cast
 
 from agentloom.format.guards import class_of
@@ -106,6 +106,13 @@ def _of_variable(value: contextvars.ContextVar[Any]) -> Parts:
 
 def _put_variable(value: contextvars.ContextVar[Any], new: dict[Any, Any]) -> None:
     value.set(new["value"])
+
+
+def _of_function(value: FunctionType) -> Parts:
+    """Its attributes, but for those that tell how it stands for another one."""
+    for name, part in list(vars(value).items()):
+        if not name.startswith("__"):
+            yield name, part
 
 
 def _of_array(value: array.array[Any]) -> Parts:
@@ -301,6 +308,7 @@ _looks = itertools.count()
 
 _KINDS: tuple[tuple[Any, LibraryKind], ...] = (
     (contextvars.ContextVar, LibraryKind(_of_variable, _put_variable)),
+    (FunctionType, LibraryKind(_of_function, _put_attributes)),
     (array.array, LibraryKind(_of_array, _put_array)),
     (random.Random, LibraryKind(_of_random, _put_random)),
     (queue.Queue, LibraryKind(_attributes("queue", "unfinished_tasks"), _put_queue)),

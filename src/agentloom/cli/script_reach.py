@@ -4,11 +4,13 @@ classes and modules of the program that it names."""
 from __future__ import annotations
 
 import builtins
+import dis
 from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
-from agentloom.cli.script_kinds import is_own, watched
+from agentloom.cli.script_kinds import changeable, is_own, watched
+from agentloom.cli.script_library import kind_of
 from agentloom.cli.script_objects import ARGUMENTS
 from agentloom.runtime.places import Places
 
@@ -25,6 +27,7 @@ class Reach:
         self._places = places
         self._spaces: dict[str, tuple[dict[str, Any], dict[str, None]]] = {}
         self._cells: dict[str, dict[str, CellType]] = {}
+        self._stored: set[str] = set()
         self._todo: list[FunctionType] = [function]
         seen: set[CodeType] = set()
         while self._todo and len(seen) < _MOST:
@@ -54,6 +57,7 @@ class Reach:
 
     def _of(self, function: FunctionType) -> None:
         names = set(_names(function.__code__))
+        self._stored |= set(_stored(function.__code__))
         module = str(function.__globals__.get("__name__"))
         self._variables(module, function.__globals__, names)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -69,14 +73,32 @@ class Reach:
                 continue
             if name not in space or not self._follow(space[name], names):
                 known[name] = None
+            if name in space:
+                self._attributes(f"{module}.{name}", space[name])
+
+    def _attributes(self, name: str, value: Any) -> None:
+        """Attributes that the code sets on a module or an object of a library."""
+        held = getattr(value, "__dict__", None)
+        if type(held) is not dict or isinstance(value, FunctionType) or kind_of(value) is not None:
+            return
+        if isinstance(value, ModuleType):
+            if is_own(value):
+                return
+            name = value.__name__
+        elif watched(value) or changeable(value):
+            return
+        root = f"{'module' if isinstance(value, ModuleType) else 'object'}:{name}"
+        known = self._spaces.setdefault(root, (cast("dict[str, Any]", held), {}))[1]
+        known.update(dict.fromkeys(sorted(self._stored)))
 
     def _follow(self, value: Any, names: set[str]) -> bool:
         """Go on with a function, class or module of the program. Whether the value is none of the program's data."""
         if isinstance(value, FunctionType):
             plain = getattr(getattr(value, "__agentloom_tool__", value), "__wrapped__", value)
-            if isinstance(plain, FunctionType) and self._places.name(plain.__code__) is not None:
+            is_ours = isinstance(plain, FunctionType) and self._places.name(plain.__code__) is not None
+            if is_ours:
                 self._todo.append(plain)
-            return True
+            return not is_ours
         inner = getattr(value, "__wrapped__", None) if hasattr(value, "cache_info") else None
         if isinstance(inner, FunctionType) and self._places.name(inner.__code__) is not None:
             self._todo.append(inner)
@@ -102,10 +124,20 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(const)
 
 
+def _stored(code: CodeType) -> Iterator[str]:
+    """The attributes that a function's code sets."""
+    for one in dis.get_instructions(code):
+        if one.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            yield str(one.argval)
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _stored(const)
+
+
 def _is_data(value: Any) -> bool:
     if isinstance(value, type):
         return watched(value)
-    return not isinstance(value, (FunctionType, ModuleType)) and not _is_builtin(value)
+    return not isinstance(value, ModuleType) and not _is_builtin(value)
 
 
 def _is_builtin(value: Any) -> bool:

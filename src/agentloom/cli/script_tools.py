@@ -5,6 +5,7 @@ what the tool changed in place is kept beside its result (``script_objects``), a
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import inspect
 import os
@@ -167,6 +168,12 @@ class _Tool:
             call.passed = not made
             call.value = call.own
             self._show(call.printed)
+        except asyncio.CancelledError:
+            call.remarks.append(
+                "is cancelled under way: what it does from then on is not waited for, nor recorded"
+            )
+            self._remark(call)
+            raise
         except RAISED as error:  # raised again by who called, at the same place in both modes
             self._failed(call, error)
         else:
