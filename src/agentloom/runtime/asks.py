@@ -228,6 +228,8 @@ class _Reader:
         return out
 
     def _retract(self, first: int) -> None:
+        if self.out.ended is not None:  # the end is what is retracted at the least
+            self.out.ended, self.out.ended_at = None, 0
         for call, entry in list(self._suspends.items()):
             if entry["seq"] >= first:
                 self.out.closed[entry["ask"]] = ("retracted", None, entry["at"])
