@@ -295,6 +295,47 @@ def change(n):
 print(change(5), WORDS, ORDERS.qsize(), ORDERS.get(), TEXT.getvalue(), BYTES.getvalue(), BYTES.tell())
 print(PLACE, GIVEN, OWN.n, USER, READY.is_set(), next(LIST), next(COUNT), next(NUMBERED), next(RANGE))
 # --
+caches of functions
+import functools
+def made():
+    base = 10
+    @functools.lru_cache
+    def rate(n, *more, k=1):
+        print("rating", n, more, k)
+        return [n + base, more, k]
+    return rate
+rate = made()
+@functools.cache
+def plain(n, k=1):
+    print("plain", n, k)
+    return {"n": n}
+@functools.lru_cache(maxsize=2, typed=True)
+def typed(n, k=0, *, z=0):
+    print("typed", n, k, z)
+    return n
+def change(n):
+    rate(n), rate(n, 2), rate(n, k=3), plain(n), plain(n, k=2), plain("s")
+    return typed(1), typed(1.0), typed(2, k=3, z=4), typed(3, 4, z="x")
+# then
+print(change(3))
+print(rate(3), rate(3, 2), rate(3, k=3), plain(3), plain(3, k=2), plain("s"), plain(3) is plain(3))
+print(typed(3, 4, z="x"), typed(2, k=3, z=4), typed(1))
+# --
+attributes
+import json
+class Other: pass
+OTHER = Other()
+Other.__module__ = "json"
+def helper(): pass
+helper.seen = []
+def change(n):
+    change.calls = getattr(change, "calls", 0) + 1
+    helper.seen.append(n)
+    json.OF_SCRIPT = OTHER.held = n
+    return change.calls
+# then
+print(change(1), change(2), change.calls, helper.seen, json.OF_SCRIPT, OTHER.held)
+# --
 what is called back
 HOOKS = []
 class Made: pass
@@ -419,16 +460,13 @@ def test_lines_of_threads_are_whole(scripts: Scripts) -> None:
 
 
 UNKEPT = """
-import contextvars, functools, io, queue, signal, sys, threading
-@functools.lru_cache
-def rate(n): return n
+import contextvars, io, queue, signal, sys, threading
 def numbers(): yield from range(9)
 NUMBERS, PAIRS, JOBS = numbers(), zip("ab", "cd"), queue.SimpleQueue()
 STOP = threading.Event()
 class Handler:
     def __call__(self, number, frame): pass
 def change(n):
-    rate(n)
     next(NUMBERS)
     next(PAIRS)
     JOBS.put(n)
@@ -448,7 +486,6 @@ def test_what_does_not_come_back_is_named_and_a_replay_says_so(scripts: Scripts)
     assert again.code == 0, again.all
     for said in (done.out, again.out):
         for what in (
-            "fills the cache of rate",
             "advances the generator NUMBERS",
             "may advance PAIRS",
             "puts into or takes from JOBS",

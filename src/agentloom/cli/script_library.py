@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from types import AsyncGeneratorType, FunctionType, GeneratorType
 from typing import Any, cast
 
+from agentloom.cli.script_caches import fill_cache, held_in_cache
 from agentloom.format.guards import class_of
 
 __all__ = ["LibraryKind", "kind_of", "packed", "unpacked"]
@@ -66,7 +67,7 @@ def _found(kind: type[Any]) -> LibraryKind | None:
     if kind.__module__.partition(".")[0] == "numpy":
         return _of_numpy(kind)
     if kind.__name__ == "_lru_cache_wrapper":
-        return LibraryKind(_counts_of_cache, _never, "fills the cache of")
+        return LibraryKind(held_in_cache, fill_cache)
     if (
         hasattr(kind, "__next__")
         and hasattr(kind, "__iter__")
@@ -294,10 +295,6 @@ def _of_generator(value: Any) -> Parts:
         return
     held = {name: part if type(part) in (int, str) else id(part) for name, part in frame.f_locals.items()}
     yield "state", repr((frame.f_lasti, held))
-
-
-def _counts_of_cache(value: Any) -> Parts:
-    yield "state", repr(value.cache_info()[1:])
 
 
 def _unseen(_: Any) -> Parts:
