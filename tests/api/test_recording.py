@@ -10,6 +10,8 @@ import subprocess
 import sys
 from typing import Any
 
+import httpx2
+import openai
 import pytest
 
 import agentloom
@@ -285,6 +287,59 @@ def test_an_error_names_its_run_only_where_that_is_kept(kept: bool) -> None:
         if kept:
             assert trace_of(raised.value).status == "failed"
     assert len(store.runs()) == 3 * kept
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+class OutOfOrder(Exception):
+    def __init__(self, code: int) -> None:
+        super().__init__(f"out of order: {code}")
+        self.code = code
+
+
+@pytest.mark.parametrize("way", ["bare", "coroutine", "block", "sync"])
+def test_the_error_of_a_transport_of_the_users_own_is_that_object(way: str) -> None:
+    error, refused = OutOfOrder(7), httpx2.ConnectError("refused")
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        raise refused if request.url.path.startswith("/refused") else error
+
+    async def asks() -> list[bool]:
+        transport = httpx2.MockTransport(handle)
+        found: list[bool] = []
+        async with httpx2.AsyncClient(transport=transport) as http:
+            with pytest.raises(OutOfOrder) as raised:
+                await http.get("http://somewhere/")
+            found.append(raised.value is error)
+            client = openai.AsyncOpenAI(
+                base_url="http://somewhere/refused", api_key="k", max_retries=0, http_client=http
+            )
+            with pytest.raises(openai.APIConnectionError) as failed:
+                await client.models.list()
+            found.append(failed.value.__cause__ is refused)
+            with pytest.raises(openai.APIConnectionError) as failed:
+                await client.chat.completions.create(model="m", messages=[], stream=True)
+            found.append(failed.value.__cause__ is refused)
+        return found
+
+    def asks_in_sync() -> list[bool]:
+        with httpx2.Client(transport=httpx2.MockTransport(handle)) as http:
+            with pytest.raises(OutOfOrder) as raised:
+                http.get("http://somewhere/")
+            return [raised.value is error]
+
+    async def in_a_block() -> list[bool]:
+        with record("block", store=MemoryStore()):
+            return await asks()
+
+    if way == "sync":
+        with record("block", store=MemoryStore()):
+            assert asks_in_sync() == [True]
+    elif way == "coroutine":
+        assert asyncio.run(record(asks(), store=MemoryStore())) == [True] * 3
+    else:
+        assert asyncio.run(in_a_block() if way == "block" else asks()) == [True] * 3
 
 
 @pytest.mark.parametrize("name", ["record", "instrument", "wrap"])

@@ -31,6 +31,7 @@ from agentloom.adapters.exchanges import (
 )
 from agentloom.adapters.http_bodies import body_bytes
 from agentloom.adapters.http_wire import head_fields, head_pairs, head_reason, value_bytes
+from agentloom.adapters.own_errors import OwnError
 from agentloom.runtime.boundary import call_async, call_inline, open_async, open_inline
 
 __all__ = ["Exchange", "streaming", "transports"]
@@ -142,6 +143,12 @@ class _Seam:
             made = chain_of(error, self._kept)
             raise made  # noqa: B904 - its causes are its own
 
+    def raised(self, error: Exception, request: Any, own: OwnError) -> BaseException:
+        """What to raise for the error of a call: errors of the library know their request."""
+        if isinstance(error, self.module.RequestError):
+            cast(Any, error).request = request
+        return own.for_(error)
+
     def _kept(self, error: BaseException) -> BaseException | None:
         if isinstance(error, self.module.RequestError):
             made: BaseException = type(error)(str(error))
@@ -160,35 +167,49 @@ class _Blocking:
         module = self._seam.module
         exchange = _exchange(request, request.read())
         found = classified(exchange)
+        own = OwnError()
         try:
             if found.spec.stream:
-                return self._stream(request, found)
-            value = cast("dict[str, Any]", call_inline(found.spec, lambda _: self._perform(request, found)))
-        except module.RequestError as error:
-            error.request = request
-            raise
-        tell(value, found)
-        return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
+                return self._stream(request, found, own)
+            value = cast(
+                "dict[str, Any]", call_inline(found.spec, lambda _: self._perform(request, found, own))
+            )
+        except Exception as error:  # noqa: BLE001 - raised below
+            failed = error
+        else:
+            tell(value, found)
+            return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
+        try:
+            raise self._seam.raised(failed, request, own)
+        finally:
+            del failed  # its traceback holds this frame
 
-    def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
+    def _answer(self, request: Any, own: OwnError) -> Any:
+        try:
+            return self._inner.handle_request(request)
+        except Exception as error:
+            own.note(error)
+            raise
+
+    def _perform(self, request: Any, found: Classified, own: OwnError) -> dict[str, Any]:
         with host_work(), self._seam.cleaned():
-            response = self._inner.handle_request(request)
+            response = self._answer(request, own)
             try:
                 response.request = request
                 return whole_of(_head(response), _type(response), response.read(), found)
             finally:
                 response.close()
 
-    def _stream(self, request: Any, found: Classified) -> Any:
-        stream = open_inline(found.spec, lambda _: Marked(self._events(request, found)))
+    def _stream(self, request: Any, found: Classified, own: OwnError) -> Any:
+        stream = open_inline(found.spec, lambda _: Marked(self._events(request, found, own)))
         head = cast("dict[str, Any]", next(stream))
         body = self._seam.blocking_stream(self._seam.module, stream, request, found)
         return _rebuilt(self._seam, head, request, body)
 
-    def _events(self, request: Any, found: Classified) -> Iterator[object]:
+    def _events(self, request: Any, found: Classified, own: OwnError) -> Iterator[object]:
         lost = self._seam.module.RequestError
         with self._seam.cleaned():
-            response = self._inner.handle_request(request)
+            response = self._answer(request, own)
             try:
                 response.request = request
                 yield _head(response)
@@ -244,22 +265,34 @@ class _Awaited:
         module = self._seam.module
         exchange = _exchange(request, await request.aread())
         found = classified(exchange)
+        own = OwnError()
         try:
             if found.spec.stream:
-                return await self._stream(request, found)
+                return await self._stream(request, found, own)
             value = cast(
-                "dict[str, Any]", await call_async(found.spec, lambda _: self._perform(request, found))
+                "dict[str, Any]", await call_async(found.spec, lambda _: self._perform(request, found, own))
             )
-        except module.RequestError as error:
-            error.request = request
-            raise
-        tell(value, found)
-        return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
+        except Exception as error:  # noqa: BLE001 - raised below
+            failed = error
+        else:
+            tell(value, found)
+            return _rebuilt(self._seam, value, request, module.ByteStream(body_bytes(value)))
+        try:
+            raise self._seam.raised(failed, request, own)
+        finally:
+            del failed  # its traceback holds this frame
 
-    async def _perform(self, request: Any, found: Classified) -> dict[str, Any]:
+    async def _answer(self, request: Any, own: OwnError) -> Any:
+        self._at_home()
+        try:
+            return await self._inner.handle_async_request(request)
+        except Exception as error:
+            own.note(error)
+            raise
+
+    async def _perform(self, request: Any, found: Classified, own: OwnError) -> dict[str, Any]:
         with host_work(), self._seam.cleaned():
-            self._at_home()
-            response = await self._inner.handle_async_request(request)
+            response = await self._answer(request, own)
             try:
                 response.request = request
                 body = await response.aread()
@@ -267,17 +300,16 @@ class _Awaited:
             finally:
                 await response.aclose()
 
-    async def _stream(self, request: Any, found: Classified) -> Any:
-        stream = open_async(found.spec, lambda _: self._events(request, found))
+    async def _stream(self, request: Any, found: Classified, own: OwnError) -> Any:
+        stream = open_async(found.spec, lambda _: self._events(request, found, own))
         head = cast("dict[str, Any]", await anext(stream))
         body = self._seam.awaited_stream(self._seam.module, stream, request, found)
         return _rebuilt(self._seam, head, request, body)
 
-    async def _events(self, request: Any, found: Classified) -> AsyncIterator[object]:
+    async def _events(self, request: Any, found: Classified, own: OwnError) -> AsyncIterator[object]:
         lost = self._seam.module.RequestError
         with host_work(), self._seam.cleaned():
-            self._at_home()
-            response = await self._inner.handle_async_request(request)
+            response = await self._answer(request, own)
             try:
                 response.request = request
                 yield _head(response)
