@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from agentloom.api.recording import RecordedBlock, RecordedRun, record, replaying
     from agentloom.api.resuming import aresume, resume
     from agentloom.api.retries import Retry, retrying
+    from agentloom.api.rollback import rollback
     from agentloom.api.templates import Template, render
     from agentloom.api.trace import Trace, TraceCall, trace_of
     from agentloom.api.workflow import State, Workflow, goto
@@ -96,6 +97,7 @@ __all__ = [
     "resume",
     "retrieve",
     "retrying",
+    "rollback",
     "secrets",
     "send_signal",
     "set_backend",
@@ -155,6 +157,8 @@ def __getattr__(name: str) -> object:
         homes = _RECORDING_HOMES
     elif name in _PEOPLE_NAMES:
         homes = _PEOPLE_HOMES
+    elif name == "rollback":
+        homes = ("agentloom.api.rollback",)
     elif name in _RESUMING_NAMES:
         homes = _RESUMING_HOMES
     elif name == "personal":

@@ -24,6 +24,7 @@ from agentloom.runtime.registry import TYPES, declare_annotations
 from agentloom.runtime.scope import current, require
 from agentloom.runtime.strays import refuse_stray
 from agentloom.runtime.tool_arguments import ArgumentWatch
+from agentloom.runtime.undoing import undone_by
 from agentloom.runtime.work import under_way
 
 __all__ = ["Effect", "idempotency_key", "tool", "wrap_tool"]
@@ -69,6 +70,7 @@ def tool(
     noted: Iterable[str] = (),
     secret: Iterable[str] = (),
     normalise: str | Mapping[str, str] | None = None,
+    undo: Callable[..., object] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -80,6 +82,7 @@ def tool(
     noted: Iterable[str] = (),
     secret: Iterable[str] = (),
     normalise: str | Mapping[str, str] | None = None,
+    undo: Callable[..., object] | None = None,
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function a tool: inside a run each call is recorded, and on replay answered without running it.
 
@@ -89,12 +92,16 @@ def tool(
 
     ``noted`` names arguments (or places in them: ``order.trace``) that may differ on replay and are then reported,
     ``secret`` those that are never written; with ``normalise="whitespace"`` (or a mapping from arguments to it) spacing
-    in texts does not count. ``ValueError`` for an argument that the function does not have.
+    in texts does not count. ``undo`` takes back what a call has done (``rollback``): a function, or another tool, that
+    takes any of the tool's arguments by their names, and ``result``, what the call returned. ``ValueError`` for an
+    argument that the function does not have.
     """
 
     def made(chosen: Callable[P, R]) -> Callable[P, R]:
         function_name("a tool", chosen, name)
         change = _change(chosen, noted, secret, normalise)
+        if undo is not None:
+            undone_by(function_name("a tool", chosen, name), chosen, undo)
         return wrap_tool(chosen, effect=effect, idempotent=idempotent, name=name, change=change)
 
     return made if function is None else made(function)
