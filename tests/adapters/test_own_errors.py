@@ -10,10 +10,14 @@ class Odd(Exception):
 
 
 def written(*args: object) -> Exception:
-    try:
+    def fails() -> None:
         raise Odd(*args)
+
+    try:
+        fails()
     except Odd as error:
         return error
+    raise AssertionError
 
 
 def test_one_that_says_the_same_is_raised_with_the_other_ones_traceback() -> None:
