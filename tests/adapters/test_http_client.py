@@ -21,6 +21,7 @@ import urllib3
 
 from agentloom.adapters import sdks
 from agentloom.adapters.http_client import answer_of, headers_of
+from agentloom.adapters.http_wire import head_pairs
 from agentloom.testing import Raw
 from agentloom.testing.sdk_contract import Case, prove
 from agentloom.testing.sdk_seen import headers_seen, seen
@@ -198,3 +199,38 @@ class Wire(socket.socket):
     def makefile(self, *_: Any, **__: Any) -> Any:
         self.close()
         return io.BytesIO(self._raw)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ({"headers": {"content-length": "5"}}, b"piece"),
+        ({"headers": {"content-length": "5", "connection": "close"}}, b"piece"),
+        ({"headers": {}, "version": "HTTP/1.0"}, b"piece"),
+        ({"headers": {"connection": "keep-alive", "content-length": " 5"}, "version": "HTTP/1.0"}, b"piece"),
+        ({"headers": {"transfer-encoding": "chunked"}}, b"5\r\npiece\r\n0\r\n\r\n"),
+        ({"headers": {"transfer-encoding": "Chunked", "content-length": "3"}}, b"5\r\npiece\r\n0\r\n\r\n"),
+        ({"headers": {"transfer-encoding": "gzip, chunked"}}, b"piece"),
+        ({"headers": {"content-length": "-1"}}, b"piece"),
+        ({"headers": {"content-length": "many"}}, b"piece"),
+        ({"headers": {"content-length": "0"}}, b""),
+        (
+            {"headers": {"content-length": ["5", "6"]}, "names": ["content-length", "Content-Length"]},
+            b"piece",
+        ),
+    ],
+)
+def test_an_answer_is_as_the_client_begins_it(head: dict[str, Any], body: bytes, method: str) -> None:
+    head = {"status": 200, "reason": "OK", **head}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head_pairs(head))
+    raw = f"{head.get('version', 'HTTP/1.1')} 200 OK\r\n{lines}\r\n".encode() + body
+    begun = http.client.HTTPResponse(Wire(raw), method=method)
+    begun.begin()
+    made = answer_of(head, iter([b"piece"] if body else []), method, reframed=False)
+    left = ("fp", "headers", "msg")
+    assert {k: v for k, v in vars(made).items() if k not in left} == {
+        k: v for k, v in vars(begun).items() if k not in left
+    }
+    assert made.headers.items() == begun.headers.items()
+    assert made.read() == begun.read()

@@ -7,8 +7,10 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+import pytest
+
 from agentloom import agent
-from agentloom.adapters import sdks
+from agentloom.adapters import sdks, urllib_seam
 from agentloom.store import MemoryStore
 from agentloom.testing import FakeProvider, Raw
 
@@ -38,3 +40,24 @@ def test_redirects_files_and_handlers_of_ones_own() -> None:
     assert trace.output[1][0] == 200
     assert [call.kind for call in trace.calls] == ["http"] * 3
     assert trace.calls[2].request["text"] == "file"
+
+
+def asks(url: str) -> Any:
+    found: list[Any] = []
+    for number in range(3):
+        asked = urllib.request.Request(url + "/x", b'{"q":1}', {"content-type": "application/json"})
+        with urllib.request.urlopen(asked) as answer:
+            found.append(answer.read() if number else [answer.read(5), answer.read1(3), answer.read()])
+    return found
+
+
+def test_a_short_answer_is_the_outcome_of_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    sdks.watch()
+    with FakeProvider(["a", "b", "c"] * 2, others=True) as fake:
+        trace = agent(asks).run(fake.url, store=MemoryStore())
+        with monkeypatch.context() as patch:
+            patch.setattr(urllib_seam, "_SHORT", 0)  # as earlier versions recorded it
+            earlier = agent(asks).run(fake.url, store=MemoryStore())
+    for one, kinds in ((trace, ["request", "outcome"]), (earlier, ["request", "chunks", "outcome"])):
+        assert [entry["kind"] for entry in one.journal.entries if "call" in entry] == kinds * 3
+        assert one.replay().verdict == "identical"

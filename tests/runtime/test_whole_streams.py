@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
 from agentloom import agent, record
-from agentloom.runtime.boundary import open_async
+from agentloom.runtime.boundary import open_async, open_inline
 from agentloom.runtime.calls import Call, CallSpec, Whole
 from agentloom.store import MemoryStore
 
@@ -99,6 +99,52 @@ def test_it_ends_with_its_value(work: Any, output: Any, kinds: list[str], stock:
         assert trace.calls[0].result == VALUE
 
 
+def blocking(_: Call) -> Iterator[object]:
+    try:
+        yield Whole(VALUE)
+        closed.append("to its end")
+    finally:
+        closed.append("closed")
+
+
+def blocking_breaks(_: Call) -> Iterator[object]:
+    yield Whole(VALUE)
+    raise OSError("cut")
+
+
+def blocking_reader(work: Callable[[Call], Iterator[object]]) -> Callable[[], Any]:
+    def reads() -> Any:
+        stream = open_inline(CallSpec("http", "GET http://x/", {"n": 1}, stream=True), work)
+        try:
+            chunks = list(stream)
+        except OSError as error:
+            return str(error)
+        value: Any = stream.value
+        value["mine"] = True
+        stream.close()
+        return [chunks, value]
+
+    return reads
+
+
+@pytest.mark.parametrize("stock", [False, True])
+@pytest.mark.parametrize(("work", "output"), [(blocking, FULL), (blocking_breaks, "cut")])
+def test_a_stream_whose_reader_blocks_ends_with_its_value(work: Any, output: Any, stock: bool) -> None:
+    closed.clear()
+    store = MemoryStore()
+    if stock:
+        with record("block", store=store) as run:
+            assert blocking_reader(work)() == output
+        trace = run.trace
+        assert trace is not None
+    else:
+        trace = agent(blocking_reader(work)).run(store=store)
+        assert trace.output == output
+        assert trace.replay(check=False).verdict == "identical"
+    assert [entry["kind"] for entry in trace.journal.entries if "call" in entry] == ["request", "outcome"]
+    assert closed == (["to its end", "closed"] if work is blocking else [])
+
+
 def test_code_that_is_left_alone_gets_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTLOOM", "off")
     closed.clear()
@@ -108,4 +154,6 @@ def test_code_that_is_left_alone_gets_it_too(monkeypatch: pytest.MonkeyPatch) ->
             return await reader(at_once)()
 
     assert asyncio.run(block()) == FULL
-    assert closed == ["to its end", "closed"]
+    with record("block", store=MemoryStore()):
+        assert blocking_reader(blocking)() == FULL
+    assert closed == ["to its end", "closed"] * 2

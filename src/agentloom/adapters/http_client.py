@@ -23,10 +23,19 @@ from agentloom.adapters.exchanges import (
     piece_of,
     whole_of,
 )
-from agentloom.adapters.http_bodies import plain_body
+from agentloom.adapters.http_bodies import body_bytes, plain_body
 from agentloom.adapters.http_wire import head_fields, head_pairs, head_reason, value_bytes
 
-__all__ = ["answer_of", "clean", "head_of", "headers_of", "piece_bytes", "values_of", "whole_value"]
+__all__ = [
+    "answer_of",
+    "clean",
+    "head_of",
+    "headers_of",
+    "parts_of",
+    "piece_bytes",
+    "values_of",
+    "whole_value",
+]
 
 _PIECE = 1 << 16
 
@@ -105,6 +114,17 @@ def piece_bytes(value: Mapping[str, Any]) -> bytes | None:
     return value_bytes(value)
 
 
+def parts_of(value: Mapping[str, Any]) -> Iterator[bytes | None]:
+    """The pieces of a whole recorded answer; its error is raised where it was."""
+    data = body_bytes(value)
+    if data:
+        yield data
+    if "broken" in value:
+        raise cast("BaseException", value["broken"])
+    if "cut" in value:
+        yield None
+
+
 class _Frames(io.RawIOBase):
     """Bytes of an answer, made from its pieces as they are asked for, each of them a chunk."""
 
@@ -163,34 +183,51 @@ def answer_of(
     """A recorded answer as an object of the client. ``reframed``: its body is cut into chunks whatever its headers say
     (for a library that reads the headers by itself, and whose body is decoded)."""
     pairs = head_pairs(head)
-    version = str(head.get("version", "HTTP/1.1"))
-    if reframed:
-        reader = io.BufferedReader(_Frames(b"", pieces, True, None))
-        made = http.client.HTTPResponse(cast(Any, _Socket(reader)), method=method)
-        _begin(made, int(head["status"]), head_reason(head), method)
-        made.headers = made.msg = headers_of(pairs)
-        made.version = 10 if version == "HTTP/1.0" else 11
-        return made
-    chunked = any(name.lower() == "transfer-encoding" and "chunked" in value.lower() for name, value in pairs)
-    status = f"{version} {head['status']} {head_reason(head)}\r\n".encode("latin-1", "replace")
-    lengths = [value for name, value in pairs if name.lower() == "content-length" and value.isdecimal()]
-    due = int(lengths[0]) if lengths and not chunked else None
-    begin = status + _lines(pairs) + b"\r\n"
-    made = http.client.HTTPResponse(
-        cast(Any, _Socket(io.BufferedReader(_Frames(begin, pieces, chunked, due)))), method=method
+    chunked = reframed or any(
+        name.lower() == "transfer-encoding" and value.lower() == "chunked" for name, value in pairs
     )
-    made.begin()
+    headers = headers_of(pairs)
+    due = None if chunked else _length(headers)
+    reader = io.BufferedReader(_Frames(b"", pieces, chunked, due))
+    made = http.client.HTTPResponse(cast(Any, _Socket(reader)), method=method)
+    _begin(made, head, headers, method, framed=reframed)
     return made
 
 
-def _begin(made: http.client.HTTPResponse, status: int, reason: str, method: str) -> None:
-    """What ``begin`` does of a chunked answer of HTTP/1.1, without a parser for the one header that says so."""
-    answer = cast(Any, made)
+def _length(headers: http.client.HTTPMessage) -> int | None:
+    """The length of a body that is not in chunks, as the client reads it."""
+    try:
+        length = int(headers.get("content-length") or -1)
+    except ValueError:
+        return None
+    return length if length >= 0 else None
+
+
+def _begin(
+    made: http.client.HTTPResponse,
+    head: Mapping[str, Any],
+    headers: http.client.HTTPMessage,
+    method: str,
+    *,
+    framed: bool,
+) -> None:
+    """What ``begin`` of the client does, without a parser for what is known already. ``framed``: its body comes in
+    chunks, whatever the headers say."""
+    answer, status = cast(Any, made), int(head["status"])
     answer.code = answer.status = status
-    answer.reason = reason.encode("latin-1", "replace").decode("latin-1").strip()
-    answer.chunked, answer.chunk_left = True, None
-    answer.will_close = False
-    answer.length = 0 if status in (204, 304) or 100 <= status < 200 or method == "HEAD" else None
+    answer.reason = head_reason(head).encode("latin-1", "replace").decode("latin-1").strip()
+    answer.version = 10 if head.get("version") in ("HTTP/1.0", "HTTP/0.9") else 11
+    answer.headers = answer.msg = headers
+    coding = headers.get("transfer-encoding")
+    answer.chunked = framed or bool(coding and coding.lower() == "chunked")
+    if answer.chunked:
+        answer.chunk_left = None
+    answer.will_close = False if framed else answer._check_close()
+    answer.length = None if answer.chunked else _length(headers)
+    if status in (204, 304) or 100 <= status < 200 or method == "HEAD":
+        answer.length = 0
+    if not answer.will_close and not answer.chunked and answer.length is None:
+        answer.will_close = True
 
 
 def _lines(pairs: list[tuple[str, str]]) -> bytes:

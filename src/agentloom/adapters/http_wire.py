@@ -209,15 +209,9 @@ class EventReader:
         parts, lines = self._raw, self._lines
         self._raw, self._lines = [], []
         raw = b"".join(parts)
-        if (
-            len(lines) == 1
-            and raw[:7] == b"data: {"
-            and len(raw) == len(lines[0]) + 2
-            and raw[-2:] == b"\n\n"
-        ):
-            known = json_fields(raw[6:-2])
-            if "json" in known and "text" not in known:
-                return known  # by far the most are of this form
+        known = _usual_event(lines, raw)
+        if known is not None:
+            return known
         fields = [one for one in lines if one[:1] != b":"]
         event = _plain_event(fields) if fields else None
         if event is None:
@@ -230,6 +224,22 @@ class EventReader:
             else:
                 event["raw"] = raw.decode("utf-8")
         return event
+
+
+def _usual_event(lines: list[bytes], raw: bytes) -> dict[str, Any] | None:
+    """An event of the form that by far the most have, a line of JSON, with or without a name before it; None for all
+    others."""
+    if not lines or lines[-1][:7] != b"data: {" or raw[-2:] != b"\n\n":
+        return None
+    named: dict[str, Any] = {}
+    if len(lines) == 2 and lines[0][:7] == b"event: " and lines[0].isascii():
+        named["event"] = lines[0][7:].decode()
+    elif len(lines) != 1:
+        return None
+    if len(raw) != sum(map(len, lines)) + len(lines) + 1:  # other line ends
+        return None
+    known = json_fields(lines[-1][6:])
+    return named | known if "json" in known and "text" not in known else None
 
 
 _ORDER = (b"event: ", b"id: ", b"retry: ", b"data: ")

@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, host_work, tell
-from agentloom.adapters.http_bodies import body_bytes
-from agentloom.adapters.http_client import answer_of, piece_bytes, values_of, whole_value
+from agentloom.adapters.http_client import answer_of, parts_of, piece_bytes, values_of, whole_value
 from agentloom.adapters.releases import needed
 from agentloom.adapters.urllib3_errors import cleaned, restored
 from agentloom.errors import NotSupported
@@ -135,7 +134,7 @@ class _Sending:
                 return self._answer(head, self._pieces(stream, found))
             value = cast("dict[str, Any]", call_inline(found.spec, lambda _: self._whole(found)))
             tell(value, found)
-            return self._answer(value, _parts(value))
+            return self._answer(value, parts_of(value))
 
     def _address(self) -> str:
         if not self._url.startswith("/"):
@@ -226,16 +225,6 @@ class _Plain:
 
     def flush(self) -> bytes:
         return b""
-
-
-def _parts(value: Mapping[str, Any]) -> Iterator[bytes | None]:
-    data = body_bytes(value)
-    if data:
-        yield data
-    if "broken" in value:
-        raise cast("BaseException", value["broken"])
-    if "cut" in value:
-        yield None
 
 
 @functools.cache

@@ -12,9 +12,18 @@ from types import ModuleType
 from typing import Any, cast
 from urllib.error import URLError
 
-from agentloom.adapters.exchanges import Classified, Marked, classified, exchange_of, host_work, tell
-from agentloom.adapters.http_client import answer_of, clean, piece_bytes, values_of
+from agentloom.adapters.exchanges import (
+    Classified,
+    Marked,
+    classified,
+    comes_whole,
+    exchange_of,
+    host_work,
+    tell,
+)
+from agentloom.adapters.http_client import answer_of, clean, parts_of, piece_bytes, values_of, whole_value
 from agentloom.runtime.boundary import open_inline
+from agentloom.runtime.calls import Whole
 from agentloom.runtime.passed import passes
 
 __all__ = ["install"]
@@ -50,13 +59,19 @@ def _send(perform: Any, req: Any) -> Any:
     spec.stream = True  # who opens a URL always reads by itself
     stream = open_inline(spec, lambda _: _values(perform, found))
     try:
-        head = cast("dict[str, Any]", next(stream))
+        head = cast("dict[str, Any] | None", next(stream, None))
     except OSError as error:
         if getattr(error, "agentloom_opening", False):
             del cast(Any, error).agentloom_opening
             raise URLError(error) from error
         raise
-    made = answer_of(head, _pieces(stream, found), req.get_method(), reframed=False)
+    if head is None:
+        head = cast("dict[str, Any]", stream.value)
+        tell(head, found)
+        pieces = parts_of(head)
+    else:
+        pieces = _pieces(stream, found)
+    made = answer_of(head, pieces, req.get_method(), reframed=False)
     answer = cast(Any, made)
     answer.url = req.get_full_url()
     answer.msg = made.reason
@@ -75,12 +90,26 @@ def _values(perform: Any, found: Classified) -> Iterator[object]:
         made = clean(error)
         raise made  # noqa: B904 - its causes are its own
     try:
-        yield from Marked(values_of(answer, found))
+        if _is_short(answer, found):
+            yield Whole(whole_value(answer, found))
+        else:
+            yield from Marked(values_of(answer, found))
     except (OSError, http.client.HTTPException) as error:
         made = clean(error)
         raise made  # noqa: B904 - its causes are its own
     finally:
         answer.close()
+
+
+def _is_short(answer: Any, found: Classified) -> bool:
+    """Whether the body is JSON that comes at once with the head, by its length: one piece, and no stream."""
+    headers = answer.headers
+    if not answer.length or answer.length > _SHORT or headers.get("content-encoding"):
+        return False
+    return comes_whole(headers.get("content-type"), found)
+
+
+_SHORT = 1 << 16  # bytes
 
 
 def _pieces(stream: Any, found: Classified) -> Iterator[bytes | None]:

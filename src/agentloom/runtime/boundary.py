@@ -186,6 +186,8 @@ class SyncStream:
         self._scope = scope
         self._stock = stock
         self._finished = False
+        self.value: object = None
+        """As that of an `AsyncStream`."""
 
     def __iter__(self) -> SyncStream:
         return self
@@ -200,6 +202,7 @@ class SyncStream:
             raise
         if delivery.done:
             self._finished = True
+            self.value = delivery.value
             raise StopIteration
         return delivery.value
 

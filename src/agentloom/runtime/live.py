@@ -347,10 +347,15 @@ def lazily(perform: Callable[[], Iterator[object]]) -> Iterator[object]:
 
 def next_of(iterator: Iterator[object], call: Call, began: int, now: Callable[[], int]) -> Arrival:
     """The next chunk of a stream that began at ``began`` by the clock ``now`` (ns), or its end."""
+    arrival = Arrival("outcome", call)
     try:
-        value = outside().run(next, iterator)
+        context = outside()
+        value = context.run(next, iterator)
+        while type(value) is Whole:  # the end, once it has let go of what it holds
+            arrival.value = value.value
+            value = context.run(next, iterator)
     except StopIteration:
-        arrival = Arrival("outcome", call)
+        pass
     except BaseException as error:  # noqa: BLE001 - recorded as the stream's end and raised again in the agent
         arrival = Arrival("outcome", call, "error", error=error)
     else:

@@ -106,6 +106,7 @@ class PlainStream:
         self._make: Callable[[], Iterator[object]] = partial(perform, asking)
         self._chunks: Iterator[object] | None = None
         self._finished = False
+        self.value: object = None
 
     def __iter__(self) -> Self:
         return self
@@ -116,7 +117,11 @@ class PlainStream:
         try:
             if self._chunks is None:
                 self._chunks = self._make()
-            return copied(next(self._chunks))
+            chunk = next(self._chunks)
+            if type(chunk) is Whole:
+                self.value = copied(chunk.value)
+                chunk = next(self._chunks)
+            return copied(chunk)
         except BaseException:
             self._finished = True
             raise
