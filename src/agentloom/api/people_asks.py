@@ -86,14 +86,13 @@ def _choices(choices: object) -> list[object]:
     listed = list(cast("Sequence[object]", choices)) if isinstance(choices, Sequence) else []
     if isinstance(choices, str) or not listed:
         raise ValueError("choices= is a list of what can be answered, with at least one")
-    for one in listed:
-        if not isinstance(one, str | int | float | bool | None) or (
-            isinstance(one, float) and not math.isfinite(one)
-        ):
+    for number, one in enumerate(listed):
+        finite = not isinstance(one, float) or math.isfinite(one)
+        if not isinstance(one, str | int | float | bool | None) or not finite:
             raise ValueError(
                 f"choices= holds {kind_of(one)}: texts, numbers, true, false and null can be chosen"
             )
-        if any(type(one) is type(other) and one == other for other in listed[: listed.index(one)]):
+        if any(type(one) is type(other) and one == other for other in listed[:number]):
             raise ValueError(f"choices= holds {one!r} twice")
     return listed
 
