@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from agentloom.errors import DivergenceError, TargetError
+from agentloom.errors import DivergenceError, NotSupported, TargetError
 from agentloom.format.failures import RECORDED_AS
 from agentloom.format.journal import Journal, Verdict, check
 from agentloom.format.values import decode
@@ -249,23 +249,37 @@ class Trace:
     # -- what can be done with it ------------------------------------------------------------------------------------
 
     def replay(
-        self, *, check: bool = True, agent: object = None, call: Callable[[], object] | None = None
+        self,
+        *,
+        check: bool = True,
+        agent: object = None,
+        call: Callable[[], object] | None = None,
+        until: int | None = None,
     ) -> Report:
         """Run the agent's code again, every host call answered from the trace; nothing live can happen.
 
         ``agent`` is the agent or workflow to run; default: the one that made this trace in this process. ``call`` is a
         function without arguments that makes the recorded call again, for runs whose arguments are not in the trace
-        (``record(...)`` of a method). Raises ``DivergenceError`` with the report unless ``check`` is False; then the
-        report is returned whatever it says.
+        (``record(...)`` of a method). ``until``: the number of the last call to replay. Raises ``DivergenceError`` with
+        the report unless ``check`` is False; then the report is returned whatever it says.
         """
         from agentloom.replay.replayer import replay
 
+        if until is not None and not 0 < until <= len(self.calls):
+            raise TargetError(
+                f"run {self.run_id} has no call {until}", hint=f"give a number from 1 to {len(self.calls)}"
+            )
         if call is not None and self._entry().get("kind") == "block":
+            if until is not None:
+                raise NotSupported(
+                    "until= does not go with a block: its code is not agentloom's to stop",
+                    hint="replay all of it",
+                )
             from agentloom.api.recording_block import replay_block
 
             report = replay_block(self, call)
         else:
-            report = replay(self.journal, self._agent_to_replay(agent, call))
+            report = replay(self.journal, self._agent_to_replay(agent, call), until=until)
         if check and report.verdict == "diverged":
             raise DivergenceError(report)
         return report

@@ -17,7 +17,9 @@ Fate = Literal["again", "ask", "wait", "broken"]
 """``again``: performed again. ``ask``: a person says whether it happened. ``wait``: it waits for somebody anyway.
 ``broken``: a stream of which the agent has read; it ends with an error."""
 
-_HARMLESS = frozenset(("model", "now", "random", "uuid", "env", "sleep", "step", "retrieve", "ask", "file", "changed"))
+_HARMLESS = frozenset(
+    ("model", "now", "random", "uuid", "env", "sleep", "step", "retrieve", "ask", "file", "changed")
+)
 """Kinds of calls that do nothing to the world that must not happen twice (file: an allowed read; ask: a line from the
 terminal)."""
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))  # RFC 9110, 9.2.1

@@ -64,10 +64,11 @@ def replay(
     *,
     refuse: bool = True,
     given: Mapping[str, object] | None = None,
+    until: int | None = None,
 ) -> Report:
     """Replay a trace with ``agent`` in this process. Nothing is performed; ``refuse`` False leaves effects of plain
     code to the caller's own guard. ``given`` (``args``, ``kwargs``) is used in the place of the recorded input, and
-    compared with it.
+    compared with it. ``until``: the number of the last call to replay; default: all are.
 
     Raises ``PayloadMissing`` (an erased payload is needed; names call and payload), ``NotSupported`` and
     ``FormatError`` (the trace holds what this version cannot replay); a divergence is not raised but reported.
@@ -76,6 +77,7 @@ def replay(
     recording.replayable()
     facts = current_facts(agent, recording)
     source = ReplaySource(recording)
+    source.until = until
     session = session_for(recording, source, agent.root)
     now = encode(given, TYPES) if given is not None else recording.payload("input")
     if session.engine.redactor is not None:
@@ -193,6 +195,12 @@ def conclude(
         if not source.complete:
             raise Diverged("the replay stopped before the agent ended")
         verdict: Verdict = "identical except noted" if source.noted else "identical"
+        if source.until is not None and source.position < len(recording.steps):
+            compared = tuple(name for name in compared if name != "output")
+            notes = (
+                *notes,
+                f"up to call {source.until} of {len(recording.calls)}: the rest was not replayed",
+            )
         if source.waits:
             compared = tuple(name for name in compared if name != "output")
             notes = (*notes, _waits(recording))

@@ -52,6 +52,8 @@ class ReplaySource:
         self.complete = False
         self.lacks: tuple[str, ...] = ()
         """Names of what the run was not given now, because the trace does not hold it."""
+        self.until: int | None = None
+        """The number of the last call to replay: where the next one is made, the replay ends. None: the last one."""
         self.waits = False
         """The run was left waiting for somebody, and so far everything matched."""
         self._steps = recording.steps
@@ -169,6 +171,9 @@ class ReplaySource:
 
     def begin(self, call: Call) -> None:
         """Match the request with the next recorded one; a mismatch waits until it can be judged."""
+        if self.until is not None and call.index > self.until and not self._odd:
+            self.complete = True
+            raise Suspend
         if self.finding is not None or self.unusable is not None:
             self._guard()
         if not self._odd:
