@@ -89,6 +89,8 @@ def tokens(usage: dict[str, Tree] | None) -> str:
 def result_text(recording: Recording, call: RecordedCall, width: int) -> str:
     """What came of a call, in one line: its tool calls, its text, its value, its error, or why there is none."""
     if call.status is None:
+        if call.ask is not None and not recording.closed:
+            return "waits: the run is suspended here"
         ended = (
             "it was under way when the run ended" if recording.closed else "the process ended in this call"
         )

@@ -166,7 +166,9 @@ def runs(settings: Settings) -> Check:
         return Check("runs", "fail", error.message, error.hint)
     bad = [row for row in rows if row.status == "damaged"]
     crashed = sum(row.status == "crashed" for row in rows)
-    detail = f"{len(rows)} runs" + (f", {crashed} without an end" if crashed else "")
+    waiting = sum(row.status == "suspended" for row in rows)
+    detail = f"{len(rows)} runs" + (f", {waiting} suspended" if waiting else "")
+    detail += f", {crashed} without an end" if crashed else ""
     if bad:
         return Check(
             "runs", "warn", f"{detail}, {len(bad)} damaged: {bad[0].run}: {bad[0].problem}",

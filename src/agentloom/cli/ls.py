@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
 
+from agentloom.cli.asking import moment
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Span, clean, duration
 from agentloom.cli.runs import short
@@ -24,7 +26,9 @@ __all__ = ["command", "row_json", "since"]
 _AGO = re.compile(r"([0-9]+)\s*([smhdw])\Z")
 _DAYS = {"today": 0, "yesterday": 1}
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_STYLES = {"completed": "good", "failed": "bad", "crashed": "bad", "damaged": "bad", "running": "warn"}
+_STYLES = {
+    "completed": "good", "failed": "bad", "crashed": "bad", "damaged": "bad", "running": "warn", "suspended": "warn",
+}  # fmt: skip
 
 
 def since(text: str, now: datetime | None = None) -> int:
@@ -175,10 +179,17 @@ def _calls(row: RunRow) -> str:
 
 
 def _extra(row: RunRow) -> str:
-    """What else there is to say: how long, tags, flags, why it is damaged."""
+    """What else there is to say: how long, what it waits for and how long, tags, flags, why it is damaged."""
     parts = (
         [duration(row.ended - row.started)] if row.ended and row.started and row.ended >= row.started else []
     )
+    if row.asks and row.ended is None:
+        parts.append(
+            f"{'waits for' if row.status == 'suspended' else 'asks'} {', '.join(map(clean, row.asks[:4]))}"
+        )
+        parts[-1] += f" and {len(row.asks) - 4} more" if len(row.asks) > 4 else ""
+    if row.due is not None and row.ended is None:
+        parts.append(f"due {moment(row.due, time.time_ns())}")
     parts += [clean(tag) for tag in row.tags]
     if row.flags:
         parts.append(f"{row.flags} flag{'' if row.flags == 1 else 's'}")

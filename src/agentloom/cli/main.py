@@ -24,6 +24,16 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("agentloom.cli.run", "Record an agent or a script."),
     "replay": ("agentloom.cli.replay", "Run a recorded run again, offline; nothing is ever performed."),
+    "resume": ("agentloom.cli.resume", "Go on with a run that waits, or whose process died."),
+    "inbox": ("agentloom.cli.inbox", "Open questions, the oldest first."),
+    "answer": ("agentloom.cli.answer", "Answer a question that a run asks."),
+    "signal": ("agentloom.cli.signal", "Send a named message to a run."),
+    "work": ("agentloom.cli.work", "Go on with runs that were answered or are due."),
+    "cancel": ("agentloom.cli.cancel", "Stop a run."),
+    "check-deploy": (
+        "agentloom.cli.check_deploy",
+        "Would the suspended runs go on with the code as it is now?",
+    ),
     "ls": ("agentloom.cli.ls", "Find runs."),
     "show": ("agentloom.cli.show", "Read a run, a call or a field."),
     "diff": ("agentloom.cli.diff", "Where two runs part, and why."),

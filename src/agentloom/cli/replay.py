@@ -26,7 +26,16 @@ from agentloom.runtime.homes import from_home
 if TYPE_CHECKING:
     from agentloom.cli.render import Screen
 
-__all__ = ["Place", "beginning", "command", "entry_of", "place_of", "replay_found", "replay_job"]
+__all__ = [
+    "Place",
+    "beginning",
+    "command",
+    "entry_of",
+    "place_of",
+    "recorded_settings",
+    "replay_found",
+    "replay_job",
+]
 
 
 @click.command(short_help="Run a recorded run again, offline; nothing is ever performed.")
@@ -88,11 +97,17 @@ def replay_job(found: Found, recording: Recording, place: Place) -> tuple[dict[s
         "name": found.full_name,
     }
     environ = replay_environment(cast("dict[str, Any]", entry.get("environment") or {}), os.environ)
+    seed, pinned = recorded_settings(recording)
+    return job, child_environment(seed, {**environ, **pinned})
+
+
+def recorded_settings(recording: Recording) -> tuple[str, dict[str, str]]:
+    """The hash seed of the process that recorded, and what else its interpreter started with that code can see."""
     env = recording.payload("env")
     seed = str(env.get("hash_seed") or "") if isinstance(env, dict) else ""
     if recording.guard != "off" and isinstance(zone := _member(env, "zone", "key"), str):
-        environ["TZ"] = zone  # what no guard sees: time.tzname, local time in C
-    return job, child_environment(seed, environ)
+        return seed, {"TZ": zone}  # what no guard sees: time.tzname, local time in C
+    return seed, {}
 
 
 def _refuse_unknown_call(recording: Recording, entry: dict[str, Any], target: str | None) -> None:

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
     from agentloom.cli.render import Screen, Span
     from agentloom.cli.targets import Target
+    from agentloom.format.journal import Journal
     from agentloom.runtime.redaction_secrets import Secret
+    from agentloom.store import Store
 
-__all__ = ["command", "record_job"]
+__all__ = ["calls_of", "command", "record_job"]
 
 _SHOWN = 6
 """How many unrecorded effects the summary names; the trace holds all."""
@@ -165,7 +167,12 @@ def _report(settings: Settings, screen: Screen, target: str, child: Child, secon
         return child.code or 1
     counts, secrets = _counts(settings, child.run)
     done = child.done or {"status": "crashed", "exit": child.code}
+    suspended = done["status"] == "suspended"
     if screen.json:
+        if suspended:
+            from agentloom.cli.suspended import facts_of
+
+            done |= facts_of(settings.open_store(), child.run)
         screen.data(
             {
                 "run": child.run,
@@ -177,6 +184,10 @@ def _report(settings: Settings, screen: Screen, target: str, child: Child, secon
         )
     else:
         _summary(screen, target, child.run, counts, done, seconds)
+        if suspended:
+            from agentloom.cli.suspended import show_suspended
+
+            show_suspended(screen, settings.open_store(), child.run)
         if secrets or settings.verbosity:
             from agentloom.runtime.redaction_secrets import secrets_line
 
@@ -196,17 +207,28 @@ def _counts(settings: Settings, run: str) -> tuple[dict[str, int], list[Secret]]
     from agentloom.format.journal import Journal
     from agentloom.runtime.redaction_secrets import secrets_in
 
-    counts: dict[str, int] = {}
     try:
         data = settings.open_store().read(run)
     except RunNotFound:
-        return counts, []
+        return {}, []
     journal = Journal.parse(data)
+    return _calls_in(journal), list(secrets_in(journal).values())
+
+
+def calls_of(store: Store, run: str) -> dict[str, int]:
+    """How many calls of each type the run has made."""
+    from agentloom.format.journal import Journal
+
+    return _calls_in(Journal.parse(store.read(run)))
+
+
+def _calls_in(journal: Journal) -> dict[str, int]:
+    counts: dict[str, int] = {}
     for entry in journal.entries:
         if entry["kind"] == "request":
             kind = str(entry["type"])
             counts[kind] = counts.get(kind, 0) + 1
-    return counts, list(secrets_in(journal).values())
+    return counts
 
 
 def _summary(

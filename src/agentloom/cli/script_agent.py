@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from agentloom.adapters import sdks
 from agentloom.api.trace import Trace
+from agentloom.cli.answer import login_name
 from agentloom.cli.script_exec import Ended, show_error
 from agentloom.cli.script_run import one_press
 from agentloom.cli.targets import agent_object, load_module
-from agentloom.errors import ControlFlow, LoomError, TargetError
+from agentloom.cli.terminal import Terminal, somebody_there
+from agentloom.errors import ControlFlow, LoomError, Suspended, TargetError
 from agentloom.runtime.guard_effects import Noting
+from agentloom.runtime.live_waits import ask_here
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Watch
 from agentloom.store import Appender, Store, open_store
@@ -25,7 +28,7 @@ from agentloom.store.in_front import InFront
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
 
-__all__ = ["record_agent"]
+__all__ = ["not_recorded", "record_agent", "show_output"]
 
 
 class _Announcing(InFront):
@@ -57,22 +60,35 @@ def record_agent(job: dict[str, Any], results: Results) -> int:
         agent = agent_object(module, job["object"])
         args, kwargs = _arguments(job["args"], agent)
         _check(agent, args, kwargs)
-        with one_press():
-            ended = _run(agent, args, kwargs, job, store)
-    done: dict[str, Any] = {"status": ended.status, "exit": ended.exit}
+        terminal = None
+        if not job.get("json") and somebody_there():
+            terminal = Terminal(store, lambda: store.run, login_name())
+            ask_here(terminal.ask)
+        with one_press() if terminal is None else one_press(terminal.interrupted):
+            done = _run(agent, args, kwargs, job, store)
     if store.run is not None:
-        trace = Trace(store.read(store.run))
-        done["guard"] = trace.guard
-        unrecorded = [*noting.facts(), *trace.unrecorded]
-        if unrecorded:
-            done |= {"missing": [], "unrecorded": unrecorded, "more": noting.more}
+        done |= not_recorded(Trace(store.read(store.run)), noting.facts(), noting.more)
     results.send(done=done)
-    return ended.exit
+    return int(done["exit"])
+
+
+def not_recorded(trace: Trace, noted: list[dict[str, Any]], more: int) -> dict[str, Any]:
+    """What the summary says of the guard, and of what passed it; ``noted``: outside of the run."""
+    unrecorded = [*noted, *trace.unrecorded]
+    found: dict[str, Any] = {"guard": trace.guard}
+    return found | ({"missing": [], "unrecorded": unrecorded, "more": more} if unrecorded else {})
+
+
+def show_output(trace: Trace) -> None:
+    """Print what the run gave: a text as it is, anything else as JSON."""
+    output = trace.output
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=repr)
+    sys.stdout.write(text + "\n")
 
 
 def _run(
     agent: Any, args: list[Any], kwargs: dict[str, Any], job: dict[str, Any], store: _Announcing
-) -> Ended:
+) -> dict[str, Any]:
     options = {
         "seed": job.get("seed"),
         "tags": job.get("tags") or None,
@@ -81,17 +97,19 @@ def _run(
     }
     try:
         trace = agent.run(*args, store=store, **options, **kwargs)
+    except Suspended as left:
+        return {"status": "suspended", "exit": 75, "due": left.due}
     except (LoomError, ControlFlow):
         raise
     except (KeyboardInterrupt, asyncio.CancelledError):
-        return Ended(130, KeyboardInterrupt())
+        ended = Ended(130, KeyboardInterrupt())
     except BaseException as error:  # noqa: BLE001 - as the interpreter does with an uncaught exception
         show_error(error)
-        return Ended(1, error)
-    output = trace.output
-    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=repr)
-    sys.stdout.write(text + "\n")
-    return Ended(0)
+        ended = Ended(1, error)
+    else:
+        show_output(trace)
+        ended = Ended(0)
+    return {"status": ended.status, "exit": ended.exit}
 
 
 def _check(agent: Any, args: list[Any], kwargs: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
     from agentloom.replay.recording import Recording
 
-__all__ = ["replay_agent"]
+__all__ = ["named_agent", "replay_agent"]
 
 
 def replay_agent(job: dict[str, Any], results: Results, recording: Recording, *, alone: bool) -> int:
@@ -56,6 +56,13 @@ def replay_agent(job: dict[str, Any], results: Results, recording: Recording, *,
         return reporter.send()
 
 
+def named_agent(module: ModuleType, job: dict[str, Any]) -> AgentFunction:
+    """What the job names in ``module``. Raises ``TargetError`` that lists what it has instead."""
+    if job.get("recorded"):
+        return _recorded_call(module, job)
+    return agent_function(agent_object(module, job["object"]))
+
+
 def _recorded_call(module: ModuleType, job: dict[str, Any]) -> AgentFunction:
     """The function that was recorded, or the one that was named to make the call again."""
     entry: dict[str, Any] = job["recorded"]
@@ -76,11 +83,7 @@ def _run(
 ) -> None:
     recorded: str = job["module"] or ""
     module = load_module(job.get("path"), recorded or None, main=recorded == "__main__")
-    agent = (
-        _recorded_call(module, job)
-        if job.get("recorded")
-        else agent_function(agent_object(module, job["object"]))
-    )
+    agent = named_agent(module, job)
     with watch.aside():  # it asks git for the commit
         reporter.code_now = current_facts(agent, source.recording)
     session = session_for(source.recording, source, agent.root)

@@ -67,6 +67,10 @@ def main(argv: list[str]) -> int:
     if job["mode"] == "replay":
         _replay(job, results)
     try:
+        if job["mode"] == "resume":
+            from agentloom.cli.script_resume import resume_agent
+
+            return resume_agent(job, results)
         from agentloom.cli.script_record import record
 
         return record(job, results)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
@@ -40,12 +40,14 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where a child process runs: working folder, umask, more arguments; ``quiet``: what it prints is thrown away."""
+    """Where a child process runs: working folder, umask, more arguments; ``quiet``: what it prints is thrown away;
+    ``apart``: in a session of its own, which the terminal's signals do not reach."""
 
     folder: str | None = None
     umask: int = -1
     arguments: tuple[str, ...] = ()
     quiet: bool = False
+    apart: bool = False
 
 
 _HERE = Surroundings()
@@ -66,12 +68,15 @@ def start(
     environ: Mapping[str, str],
     trace: bytes | None = None,
     around: Surroundings = _HERE,
+    *,
+    told: Callable[[int], bool] | None = None,
 ) -> Child:
     """Run the child to its end, in the surroundings ``around``; ``trace`` is what it replays.
 
     Signals that ask a process to end go to a child that records, and this process waits for it in any case. A child
     that replays performs nothing, so that nothing is lost with it: it is ended, and ``KeyboardInterrupt`` raised. No
-    child outlives this process.
+    child outlives this process. ``told`` gets signals first: it says whether the child is to be killed for it, and
+    then none is passed on.
     """
     if os.name != "posix":
         raise NotSupported(
@@ -86,7 +91,7 @@ def start(
         with holding() as blocked:
             process = _started({**job, "blocked": blocked}, environ, trace, around, write, alive)
             reader.start()  # here, so that it gets none of the signals that are passed on
-            code = wait_for(process, expendable=trace is not None, held=blocked is not None)
+            code = wait_for(process, expendable=trace is not None, held=blocked is not None, told=told)
     finally:
         os.close(lifeline)
     reader.join(_LAST_WORDS)  # a process that the program left behind may hold the pipe open for ever
@@ -120,6 +125,7 @@ def _started(
             pass_fds=fds,
             cwd=around.folder,
             umask=around.umask,
+            start_new_session=around.apart,
             stdout=subprocess.DEVNULL if around.quiet else None,
             stderr=subprocess.DEVNULL if around.quiet else None,
         )

@@ -99,7 +99,7 @@ class ScriptRun:
             if self._strict:
                 signal.signal(signal.SIGINT, ignored)
             elif signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as it is behind a shell's &
-                signal.signal(signal.SIGINT, _interrupts())
+                signal.signal(signal.SIGINT, _interrupts(_for_the_run))
             stack.enter_context(held_back())
             stack.callback(signal.signal, signal.SIGINT, ignored)
             if not self._strict:
@@ -169,12 +169,16 @@ def ignored(_number: int, _frame: types.FrameType | None) -> None:
     """Handles a signal by doing nothing."""
 
 
+def _for_the_run() -> bool:
+    return False
+
+
 @contextlib.contextmanager
-def one_press() -> Generator[None]:
+def one_press(aside: Callable[[], bool] = _for_the_run) -> Generator[None]:
     """For the block, an interrupt that comes twice (from the terminal, and passed on by the parent) is one; asyncio's
-    runner sees it too."""
+    runner sees it too. ``aside`` says whether it was meant for something else, a question at the terminal."""
     runner, module = cast(Any, asyncio.Runner), cast(Any, signal)
-    seen, default, handle = _interrupts(), signal.default_int_handler, runner._on_sigint
+    seen, default, handle = _interrupts(aside), signal.default_int_handler, runner._on_sigint
 
     def on_sigint(self: Any, number: int, frame: types.FrameType | None, main_task: object) -> None:
         try:
@@ -192,13 +196,13 @@ def one_press() -> Generator[None]:
         signal.signal(signal.SIGINT, ignored)  # the run has ended; what follows is short
 
 
-def _interrupts() -> Callable[[int, types.FrameType | None], None]:
+def _interrupts(aside: Callable[[], bool]) -> Callable[[int, types.FrameType | None], None]:
     last = [-_SAME_PRESS]
 
     def interrupt(_number: int, _frame: types.FrameType | None) -> None:
         now = _monotonic()
         again, last[0] = now - last[0] < _SAME_PRESS, now
-        if not again:
+        if not again and not aside():
             raise KeyboardInterrupt
 
     return interrupt

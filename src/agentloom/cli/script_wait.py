@@ -6,7 +6,7 @@ import contextlib
 import signal
 import subprocess
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import FrameType
 from typing import Any, cast
 
@@ -42,18 +42,28 @@ def holding() -> Generator[list[int] | None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def wait_for(process: subprocess.Popen[bytes], *, expendable: bool, held: bool) -> int:
+def wait_for(
+    process: subprocess.Popen[bytes],
+    *,
+    expendable: bool,
+    held: bool,
+    told: Callable[[int], bool] | None = None,
+) -> int:
     """The exit code of ``process``. Signals are passed on; where it is ``expendable`` it is ended by Ctrl-C, and then
-    ``KeyboardInterrupt`` is raised. ``held``: signals wait to be asked for."""
+    ``KeyboardInterrupt`` is raised. ``held``: signals wait to be asked for. ``told``: gets them instead, and says
+    whether the process is to be killed for it."""
     if not held:
-        return _by_handlers(process, expendable=expendable)
+        return _by_handlers(process, expendable=expendable, told=told)
     stopped = False
     timed: Any = cast(Any, signal).sigtimedwait
     while (code := process.poll()) is None:
         came = timed(_HELD, _LOOK)
         if came is None or came.si_signo == signal.SIGCHLD:
             continue
-        if expendable and came.si_signo == signal.SIGINT:
+        if told is not None:
+            if told(came.si_signo):
+                process.kill()
+        elif expendable and came.si_signo == signal.SIGINT:
             stopped = True
             process.kill()
         elif came.si_code != _FROM_KERNEL:
@@ -63,7 +73,9 @@ def wait_for(process: subprocess.Popen[bytes], *, expendable: bool, held: bool) 
     return code
 
 
-def _by_handlers(process: subprocess.Popen[bytes], *, expendable: bool) -> int:
+def _by_handlers(
+    process: subprocess.Popen[bytes], *, expendable: bool, told: Callable[[int], bool] | None
+) -> int:
     """The same where signals do not wait."""
     stopped: list[int] = []
 
@@ -71,7 +83,10 @@ def _by_handlers(process: subprocess.Popen[bytes], *, expendable: bool) -> int:
         # Only signals are sent here: waiting inside of the wait below would wait for itself.
         if process.returncode is not None:
             return
-        if expendable and number == signal.SIGINT:
+        if told is not None:
+            if told(number):
+                process.kill()
+        elif expendable and number == signal.SIGINT:
             stopped.append(number)
             process.kill()
         else:

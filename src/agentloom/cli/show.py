@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import TYPE_CHECKING, cast
 
 import click
 
+from agentloom.cli.asking import commands, moment, wait_words
 from agentloom.cli.calls import RUN_PARTS, call_json, call_lines, find_call, or_missing, split_address, tokens
 from agentloom.cli.exits import Exit, report
 from agentloom.cli.fieldpath import pick
 from agentloom.cli.options import Settings, common
-from agentloom.cli.render import Screen, Span, duration
+from agentloom.cli.render import Screen, Span, duration, shorten
 from agentloom.cli.runs import RUN, Found, find, large, named, naming, short
 from agentloom.cli.states import state_json, state_lines, states_of
 from agentloom.errors import PayloadMissing, TargetError
@@ -21,6 +23,7 @@ from agentloom.replay.glance import glance
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.summaries import error_words
 from agentloom.replay.text import show as brief
+from agentloom.runtime.asks import open_asks
 from agentloom.runtime.redaction_secrets import secrets_line
 
 if TYPE_CHECKING:
@@ -223,6 +226,8 @@ def _length(lines: list[list[Span]]) -> int:
 
 def _header(recording: Recording) -> list[Span]:
     status = {None: "no end", "completed": "ok"}.get(recording.status, recording.status or "")
+    if recording.status is None and recording.open_asks():
+        status = "suspended"
     facts = [_plural(recording.count, "call")]
     span = _span(recording)
     if span is not None:
@@ -307,13 +312,31 @@ def _tail(recording: Recording) -> list[list[Span]]:
     for mark in recording.marks:
         if mark["kind"] in ("flag", "note") and len(lines) < 6:
             lines.append([("strong", str(mark["kind"])), f"  {_mark(recording, mark)}"])
-    if recording.end is None:
+    if recording.end is None and recording.open_asks():
+        lines += _waits(recording)
+    elif recording.end is None:
         lines.append([("warn", "no end"), "  the run is going on, or its process died"])
     else:
         name = "error" if "err" in recording.end else "output"
         output = cast("Tree", or_missing(recording.output))
         text = error_words(output, 90) if name == "error" else brief(_shown(output), 90)
         lines.append([("bad" if name == "error" else "strong", name), f"  {text}"])
+    return lines
+
+
+def _waits(recording: Recording) -> list[list[Span]]:
+    """What the run waits for, and how to give it that, in a few lines; all of it says ``agentloom inbox``."""
+    asks, now = open_asks(recording), time.time_ns()
+    several = sum(ask.kind == "answer" for ask in asks) > 1
+    lines: list[list[Span]] = []
+    for ask in asks[:3]:
+        due: list[Span] = [] if ask.due is None else [("dim", f"  due {moment(ask.due, now)}")]
+        label, text = wait_words(ask)
+        lines.append([("warn", "waits"), f"  {label} {shorten(text, 90)}", *due])
+        for line in commands(ask, several=several)[:1]:
+            lines.append([("dim", f"       {shorten(line, 90)}")])
+    if len(asks) > 3:
+        lines.append([("dim", f"       and for {len(asks) - 3} more: agentloom inbox")])
     return lines
 
 
@@ -324,7 +347,8 @@ def _run_json(recording: Recording, found: Found) -> dict[str, object]:
         "file": found.path,
         "agent": recording.agent,
         "entry": recording.entry,
-        "status": recording.status,
+        "status": "suspended" if recording.end is None and recording.open_asks() else recording.status,
+        "asks": [ask.facts() for ask in open_asks(recording)] if recording.end is None else [],
         "started_ns": start["at"],
         "duration_ns": _span(recording),
         "seed": recording.seed,

@@ -163,8 +163,8 @@ class _Reading:
         return start <= head_end or any(_kind(line) not in _NEUTRAL for line in entries)
 
     def _waits(self, source: Source, start: int, tail: int) -> None:
-        """What an unfinished large trace waits for may have been asked long before its ``tail``: the bytes are searched,
-        and the entries looked at from the first that tells of it."""
+        """What an unfinished large trace waits for may have been asked long before its ``tail``: the bytes are
+        searched, and the entries looked at from the first that tells of it."""
         first = _first_of(source, start, NEEDLES)
         if first >= tail:
             return

@@ -1,4 +1,4 @@
-"""What an unfinished trace waits for, read from its entries: open questions, calls in doubt, how often it was resumed."""
+"""What an unfinished trace waits for, read from its entries: open questions, calls in doubt, epochs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class Waits:
         self.epoch = 1
         """The writers that the trace had: 1 for a run that was never resumed."""
         self._open: dict[str, _Wait] = {}  # by call
-        self._closed: dict[str, tuple[_Wait, int]] = {}  # by call, with the number of the entry that closed it
+        self._closed: dict[
+            str, tuple[_Wait, int]
+        ] = {}  # by call, with the number of the entry that closed it
         self._calls: dict[str, tuple[int, str | None]] = {}  # requests without an outcome: number, parent
 
     def take(self, entry: Entry) -> None:
@@ -97,4 +99,3 @@ class Waits:
             parents = (self._calls.get(call, (0, None))[1] for call in line)
             line = [parent for parent in parents if parent is not None]
         return found
-

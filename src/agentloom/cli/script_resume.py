@@ -1,0 +1,101 @@
+"""Resuming an ``@agent`` function or a workflow in the child process: replay, then live, into the same trace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from agentloom.adapters import sdks
+from agentloom.api.resuming import resume
+from agentloom.api.trace import Trace
+from agentloom.cli.answer import login_name
+from agentloom.cli.script_agent import not_recorded, show_output
+from agentloom.cli.script_agent_replay import named_agent
+from agentloom.cli.script_exec import show_error
+from agentloom.cli.script_run import ignored, one_press
+from agentloom.cli.targets import load_module
+from agentloom.cli.terminal import Terminal, somebody_there
+from agentloom.errors import ControlFlow, DivergenceError, LoomError, Suspended
+from agentloom.runtime.guard_effects import Noting
+from agentloom.runtime.places import Places
+from agentloom.runtime.refuse import Watch
+from agentloom.store import Store, open_store
+
+if TYPE_CHECKING:
+    from agentloom.cli.script_child import Results
+
+__all__ = ["resume_agent", "steadily"]
+
+_ENDING = tuple(
+    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
+)
+
+
+def resume_agent(job: dict[str, Any], results: Results) -> int:
+    """Go on with the run that the job names; prints the output of one that ended, and returns 0; 1 when it raised, 75
+    where it is suspended again, 3 where the code no longer fits."""
+    sdks.watch()
+    if job.get("json"):
+        os.dup2(2, 1)  # stdout is one document; what the program prints goes beside it
+    store, run = open_store(job.get("store")), str(job["run"])
+    asks = not job.get("json") and not job.get("steady") and somebody_there()
+    terminal = Terminal(store, lambda: run, login_name()) if asks else None
+    path: str | None = job.get("path")
+    noting = Noting()
+    logging.getLogger("agentloom.guard").disabled = True  # what is not recorded is in the summary
+    with Watch(noting, Places(os.path.dirname(path) if path else os.getcwd()), everything=False).armed():
+        recorded: str = job["module"] or ""
+        module = load_module(path, recorded or None, main=recorded == "__main__")
+        agent = named_agent(module, job)
+        with (
+            steadily()
+            if job.get("steady")
+            else one_press(_nobody if terminal is None else terminal.interrupted)
+        ):
+            done = _go_on(job, store, agent, None if terminal is None else terminal.ask)
+    done |= {"unrecorded": noting.facts(), "more": noting.more} if noting.facts() else {}
+    results.send(done=done)
+    return int(done["exit"])
+
+
+def _go_on(job: dict[str, Any], store: Store, agent: Any, answerer: Any) -> dict[str, Any]:
+    run = str(job["run"])
+    try:
+        trace = resume(run, agent, store=store, retry_failed=bool(job.get("retry_failed")), answerer=answerer)
+    except Suspended as left:
+        return {"status": "suspended", "exit": 75, "due": left.due}
+    except DivergenceError as error:
+        width = int(job.get("width") or 100)
+        return {
+            "status": "diverged", "exit": 3, "report": error.report.to_json(), "lines": error.report.render(width)
+        }  # fmt: skip
+    except (LoomError, ControlFlow):
+        raise
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return {"status": "cancelled", "exit": 130}
+    except BaseException as error:  # noqa: BLE001 - as the interpreter does with an uncaught exception
+        show_error(error)
+        return {"status": "failed", "exit": 1, **not_recorded(Trace(store.read(run)), [], 0)}
+    show_output(trace)
+    return {"status": trace.status, "exit": 0, **not_recorded(trace, [], 0)}
+
+
+def _nobody() -> bool:
+    return False
+
+
+@contextlib.contextmanager
+def steadily() -> Generator[None]:
+    """For the block, signals that ask a process to end do nothing: whoever started it waits until the run is over, or
+    kills it, and then it is resumed again. Handled, not ignored: what the run starts is not to inherit it."""
+    before: dict[int, Any] = {number: signal.signal(number, ignored) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, ignored if number == signal.SIGINT else handler)
