@@ -101,7 +101,9 @@ def _ready(
     engine = session.engine
     start = _wall_start(recording)
     taken = [str(entry["mail"]) for entry in recording.said if "mail" in entry]
-    waits = Waits(partial(store.mail, recording.run), TYPES, start=start, taken=taken)
+    waits = Waits(
+        partial(store.mail, recording.run), TYPES, start=start, taken=taken, stopped=_last_stop(recording)
+    )
     live = WaitingSource(outer, REAL_CLOCKS["monotonic_ns"], waits, answerer)
     frontier = Frontier(
         then,
@@ -135,6 +137,19 @@ def _go_live(session: Session, live: WaitingSource, start: int) -> None:
     watch_run(session)
     if isinstance(session.guard.environment, Resumed):
         session.guard.environment.live = True
+
+
+def _last_stop(recording: Recording) -> int:
+    """When the run was last stopped from outside, or a call of it that waited failed; nanoseconds since 1970."""
+    waited = {call.id for call in recording.calls if call.ask is not None and call.status == "error"}
+    return max(
+        (
+            cast(int, entry["at"])
+            for entry in recording.journal.entries
+            if entry["kind"] == "cancel" or (entry["kind"] == "outcome" and entry.get("call") in waited)
+        ),
+        default=0,
+    )
 
 
 def _wall_start(recording: Recording) -> int:

@@ -62,6 +62,7 @@ class WaitingSource(LiveSource):
         self._answering = 0
         self._failures: list[Arrival] = []
         self._alarm: int | None = None
+        self._stop = False
 
     def began(self, start: int = 0) -> None:
         """As of the live source."""
@@ -71,14 +72,24 @@ class WaitingSource(LiveSource):
     def goes_on_at(self, vt: int) -> None:
         """It is ``vt`` now: nanoseconds since the run began."""
         self._origin = self._clock() - vt
+        self._stop = self.waits.told_to_stop()
+
+    def _stops(self) -> bool:
+        """Whether the run is to be stopped here, as by Ctrl-C; says so once."""
+        told, self._stop = self._stop, False
+        return told or (len(self.waits) > 0 and self.waits.told_to_stop())
 
     # -- calls that wait for somebody ----------------------------------------------------------------------------
 
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
         outside = call.spec.outside
+        if outside is not None:
+            self.waits.add(call, outside, self.now())
+        if self._stops():
+            self.waits.drop(call)
+            return Arrival("outcome", call, "error", error=KeyboardInterrupt(), vt=self.now())
         if outside is None:
             return super().inline(call, perform)
-        self.waits.add(call, outside, self.now())
         asked = self.answerer is None or outside.kind != "answer"
         while True:
             arrival = self.waits.look(self.now())
@@ -155,9 +166,14 @@ class WaitingSource(LiveSource):
     # -- the order -----------------------------------------------------------------------------------------------
 
     def poll(self, timer: int | None) -> Arrival | None:
+        if self._stop:
+            self._stop = False
+            return Arrival("cancel", vt=self.now())
         arrival = super().poll(timer)
         while arrival is None and len(self.waits):
             now = self.now()
+            if self.waits.told_to_stop():
+                return Arrival("cancel", vt=now)
             if self._failures:
                 arrival = self._failures.pop()
                 arrival.vt = now

@@ -28,7 +28,7 @@ class _Waiting:
 
 class Waits:
     """``mail`` reads what was said to the run, oldest first; ``start`` is what its clock showed at virtual time 0,
-    nanoseconds since 1970; ``taken``: signals that it has taken before."""
+    nanoseconds since 1970; ``taken``: signals that it has taken before; ``stopped``: when it was last stopped."""
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class Waits:
         *,
         start: int = 0,
         taken: Iterable[str] = (),
+        stopped: int = 0,
         patience: int = PATIENCE,
         clock: Callable[[], int] = REAL_CLOCKS["time_ns"],
     ) -> None:
@@ -44,6 +45,7 @@ class Waits:
         self.start = start
         self._types = types
         self._taken = set(taken)
+        self._stopped = stopped
         self._patience = patience
         self._clock = clock
         self._waiting: dict[str, _Waiting] = {}
@@ -58,6 +60,14 @@ class Waits:
     def drop(self, call: Call) -> None:
         """Nobody waits for ``call`` any more."""
         self._waiting.pop(call.id, None)
+
+    def told_to_stop(self) -> bool:
+        """Whether somebody asked the run to stop since it last was; says so once."""
+        asked = max((letter.at for letter in self._mail() if letter.kind == "cancel"), default=0)
+        if asked <= self._stopped:
+            return False
+        self._stopped = asked
+        return True
 
     def look(self, now: int) -> Arrival | None:
         """The outcome of the first call that can go on at virtual time ``now``, which waits no more; None: of none."""
