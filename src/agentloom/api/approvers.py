@@ -47,12 +47,17 @@ def roles_of(by: str | None, store: Store) -> list[str]:
         return []
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise TargetError(f"{path} cannot be read: {error}", hint="[roles] with lists of names") from error
-    roles = read.get("roles", {})
+    roles: object = read.get("roles", {})
+    if not isinstance(roles, dict):
+        raise TargetError(
+            f"{path}: roles is no table", hint='[roles] with lines such as finance = ["ann", "bob"]'
+        )
     found: list[str] = []
-    for role, people in cast("dict[str, object]", roles).items() if isinstance(roles, dict) else ():
-        if not isinstance(people, list):
+    for role, people in cast("dict[str, object]", roles).items():
+        names = cast("list[object]", people) if isinstance(people, list) else [None]
+        if not all(isinstance(name, str) for name in names):
             raise TargetError(f"{path}: roles.{role} is no list of names", hint='finance = ["ann", "bob"]')
-        if by in people:
+        if by in names:
             found.append(role)
     return found
 
