@@ -376,3 +376,49 @@ def test_a_program_replays_in_another_process(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert "is of a block of code" in done.stderr
+
+
+ran: list[int] = []
+
+
+@tool
+def note_down(number: int) -> int:
+    ran.append(number)
+    return number * 3
+
+
+def doubled(number: int) -> int:
+    return note_down(number) * 2
+
+
+@in_loop
+async def test_threads_and_pools_of_an_async_block_carry_the_run(store: MemoryStore) -> None:
+    """A pool from before the run too, and without copying the context: as bare code has it."""
+    pool = ThreadPoolExecutor(1)
+    loop = asyncio.get_running_loop()
+
+    async def main(where: Any = None) -> Any:
+        seen: list[int] = []
+        with record("threads", store=where) as run:
+            seen.append(await loop.run_in_executor(pool, doubled, 1))
+            seen.append(await loop.run_in_executor(None, note_down, 2))
+            seen.append(await asyncio.wrap_future(pool.submit(lambda: doubled(3))))
+            seen.extend(await asyncio.to_thread(lambda: list(pool.map(doubled, [4]))))
+            thread = threading.Thread(target=lambda: seen.append(doubled(5)))
+            thread.start()
+            await asyncio.to_thread(thread.join)
+            run.output = list(seen)
+        return run
+
+    with pool:
+        assert pool.submit(note_down, 0).result() == 0  # the thread of the pool is older than the run
+        ran.clear()
+        run = await main(store)
+        assert run.trace.output == [6, 6, 18, 24, 30]
+        assert [call.request["args"]["number"] for call in run.trace.calls] == [1, 2, 3, 4, 5]
+        assert not gaps(run.trace)
+        with replaying(run.trace):
+            assert (await main()).report.verdict == "identical"
+        assert ran == [1, 2, 3, 4, 5]
+        assert pool.submit(note_down, 6).result() == 18  # what comes after the run is none of it
+    assert len(run.trace.calls) == 5

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agentloom.runtime.baton import Baton
 from agentloom.runtime.places import is_library
-from agentloom.runtime.scope import Scope, current, enter_scope
+from agentloom.runtime.scope import Scope, current, enter_scope, entered, here
 from agentloom.runtime.strands import Strand, holder
-from agentloom.runtime.threads import adopting, context_for, in_stock_loop, numbered
+from agentloom.runtime.threads import adopting, carried, context_for, in_stock_loop, numbered
 
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
@@ -162,11 +162,18 @@ class RunPool:
 def _submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
     session = adopting()
     if session is None:
-        return _real_submit(self, fn, *args, **kwargs)
+        scope = None if here() is None else carried([fn, *args, *kwargs.values()])
+        work = fn if scope is None else partial(_carrying, scope, fn)
+        return _real_submit(self, work, *args, **kwargs)
     work = partial(fn, *args, **kwargs)
     if in_stock_loop():
         return _inline(work)
     return RunPool.of(Baton.of(session), self).submit(work)
+
+
+def _carrying(scope: Scope, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    with entered(scope):
+        return fn(*args, **kwargs)
 
 
 def _inline(work: Callable[[], Any]) -> Future[Any]:

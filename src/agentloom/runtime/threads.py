@@ -24,7 +24,7 @@ from agentloom.errors import ControlFlow
 from agentloom.runtime.baton import Baton
 from agentloom.runtime.collecting import is_inner
 from agentloom.runtime.places import PACKAGE, in_site
-from agentloom.runtime.scope import Scope, current, enter_scope, here
+from agentloom.runtime.scope import Scope, current, enter_scope, entered, here
 from agentloom.runtime.strands import Strand, holder
 from agentloom.runtime.strays import mark_threads
 
@@ -128,6 +128,37 @@ def _tell(session: Session, name: str, why: Whose) -> None:
         session.engine.mark("note", {"foreign_thread": name, "because": why})
 
 
+# -- runs in place -----------------------------------------------------------------------------------------------------
+
+
+def carried(works: list[object]) -> Scope | None:
+    """The scope that a thread with this work is to carry: that of a run in place, on a loop that is not its own, where
+    the work is code of the program. None: it carries none, as a thread of a library has it."""
+    scope = current()
+    stock = None if scope is None else scope.session.stock
+    if scope is None or stock is None or not stock.shared:
+        return None
+    name = scope.session.engine.places.name
+    return scope if any(name(code) is not None for work in works for code in _codes(work)) else None
+
+
+def _start_carrying(thread: threading.Thread, scope: Scope) -> None:
+    run, shadowed = thread.run, thread.__dict__.get("run")
+
+    def body() -> None:
+        if shadowed is None:
+            del thread.__dict__["run"]
+        with entered(scope):
+            run()
+
+    cast(Any, thread).run = body
+    try:
+        start_aside(thread)
+    except RuntimeError:  # the system has no more threads
+        thread.__dict__.pop("run", None)
+        raise
+
+
 # -- starting, joining -------------------------------------------------------------------------------------------------
 
 
@@ -160,8 +191,15 @@ def _init(self: threading.Thread, *args: Any, daemon: bool | None = None, **kwar
 
 def _start(self: threading.Thread) -> None:
     session = adopting()
-    if session is None or not hasattr(self, "_started") or self.ident is not None:
+    if not hasattr(self, "_started") or self.ident is not None:
         start_aside(self)
+        return
+    if session is None:
+        scope = None if here() is None else carried([work for works in _works_of(self) for work in works])
+        if scope is None:
+            start_aside(self)
+        else:
+            _start_carrying(self, scope)
         return
     works, given = _works_of(self)
     kind: Whose = whose(session, works, given, daemon=self.daemon)
