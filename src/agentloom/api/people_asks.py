@@ -97,6 +97,11 @@ def _choices(choices: object) -> list[object]:
     return listed
 
 
+def _plain(value: object) -> object:
+    """``value`` as it can be looked at without its types: what a question keeps of it."""
+    return decode(encode(value, TYPES), None)
+
+
 def _shared(
     request: dict[str, object],
     facts: dict[str, object],
@@ -105,7 +110,8 @@ def _shared(
 ) -> None:
     """What questions and approvals have in common."""
     if evidence is not None:
-        facts["evidence"] = request["evidence"] = evidence
+        request["evidence"] = evidence
+        facts["evidence"] = _plain(evidence)
     if approver is not None:
         names = [approver] if isinstance(approver, str) else list(approver)
         if not names or not all(isinstance(cast("object", one), str) and one for one in names):
@@ -118,7 +124,7 @@ def _default(
 ) -> Callable[[], object]:
     if due is None:
         raise ValueError("ask(default=) is what holds when deadline= has passed; give that too")
-    plain = decode(encode(as_json(default) if "schema" in facts else default, TYPES), None)
+    plain = _plain(as_json(default) if "schema" in facts else default)
     problems = problems_of(
         plain, choices=cast(Any, facts.get("choices")), schema=cast(Any, facts.get("schema"))
     )
@@ -181,7 +187,7 @@ def approve_spec(
         question = f"Approve {wanted.name}({given})?"
     else:
         request["question"] = question
-    facts: dict[str, object] = {"question": question, "approval": approval}
+    facts: dict[str, object] = {"question": question, "approval": _plain(approval)}
     _shared(request, facts, evidence, approver)
     until = _due(expires, request, "expires")
     due = _due(deadline, request, "deadline")
@@ -243,7 +249,7 @@ def signal_spec(name: str, deadline: Deadline, default: object) -> CallSpec:
     if default is not NO_DEFAULT:
         if due is None:
             raise ValueError("signal(default=) is what holds when deadline= has passed; give that too")
-        facts["default"] = request["default"] = decode(encode(default, TYPES), None)
+        facts["default"] = request["default"] = _plain(default)
         made = lambda: default  # noqa: E731 - what Outside asks for
     return CallSpec("signal", name, request, outside=Outside("signal", name, facts, due, made))
 
