@@ -175,6 +175,23 @@ def test_a_trace_says_that_it_is_suspended_and_is_resumed(store: MemoryStore) ->
     assert trace.status == "suspended", "as it was read"
 
 
+def test_under_replay_the_run_waits_as_recorded(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = left(lambda: refund.run(5, store=store))
+    monkeypatch.setenv("AGENTLOOM", "replay")
+    again = left(lambda: refund.run(5, store=store))
+    assert (again.run, ask_ids(again)) == (waits.run, ["2"])
+
+
+def test_a_run_that_is_not_kept_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    @agent
+    async def asks() -> Any:
+        return await agentloom.ask("go?")
+
+    monkeypatch.setenv("AGENTLOOM", "off")
+    with pytest.raises(NotSupported, match="cannot be resumed"):
+        asks.run()
+
+
 def test_who_said_what_and_when_is_in_the_trace(store: MemoryStore) -> None:
     waits = left(lambda: refund.run(5, store=store))
     say(store, waits.run, "2", "yes")

@@ -180,6 +180,10 @@ class Agent(Generic[P, R]):
         error = trace.error
         if error is not None:
             raise error
+        if trace.status == "suspended":
+            from agentloom.api.resuming import waiting
+
+            raise waiting(trace)
         if trace.status == "cancelled":
             raise asyncio.CancelledError if loop_is_running() else KeyboardInterrupt
         return known_by(trace, self.function)
@@ -195,7 +199,7 @@ class Agent(Generic[P, R]):
         from agentloom.runtime.live_waits import answerer
 
         return begin(
-            self.function, args, kwargs, store=store, options=options, outer=outer, resumes=True,
+            self.function, args, kwargs, store=store, options=options, outer=outer, resumes=mode() == "record",
             answerer=answerer(),
         )  # fmt: skip
 

@@ -20,7 +20,7 @@ from agentloom.store import Store, open_store
 if TYPE_CHECKING:
     from agentloom.replay.resuming import Resumption
 
-__all__ = ["aresume", "resume", "suspended"]
+__all__ = ["aresume", "resume", "suspended", "waiting"]
 
 
 def resume(
@@ -147,11 +147,15 @@ def _what(resumption: Resumption, error: BaseException, store: Store) -> BaseExc
 
 def suspended(run: str, store: Store, due: int | None) -> Suspended:
     """The error for a run that waits."""
-    trace = Trace.of_run(run, store, None)
-    asks = open_asks(trace.journal)
-    waiting = "; ".join(str(ask) for ask in asks) or "a time"
+    return waiting(Trace.of_run(run, store, None), due)
+
+
+def waiting(trace: Trace, due: int | None = None) -> Suspended:
+    """The error for a run that waits, from its trace."""
+    run, asks = trace.run_id, open_asks(trace.journal)
+    words = "; ".join(str(ask) for ask in asks) or "a time"
     return Suspended(
-        f"run {run} is suspended and waits for: {waiting}",
+        f"run {run} is suspended and waits for: {words}",
         hint=f"agentloom inbox; agentloom answer {run[-4:]} VALUE; agentloom resume {run[-4:]}",
         run=run,
         asks=asks,
