@@ -13,6 +13,8 @@ from functools import partial
 from threading import get_ident  # before the guard watches who asks for it by its name
 from typing import NoReturn, Protocol
 
+import orjson
+
 from agentloom.errors import (
     ControlFlow,
     NotSupported,
@@ -332,7 +334,10 @@ class Engine:
             if not arrival.recorded:
                 call.usage = _usage_of(call, tree) or call.usage  # a stream counts in one of its chunks
             self._torn = False
-            return Delivery(call, "chunk", decode(tree, self.types), done=False)
+            # The tree is kept until it is written: the agent gets a copy, from its JSON where that is at hand.
+            text = arrival.text if arrival.plain else None
+            value = decode(tree, self.types) if text is None else orjson.loads(text)
+            return Delivery(call, "chunk", value, done=False)
         call.ended = True
         usage = arrival.usage
         if not usage and not arrival.recorded and call.spec.type == "model":
