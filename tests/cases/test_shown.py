@@ -125,6 +125,45 @@ SHOWN: dict[str, dict[str, tuple[str, ...]]] = {
             "tests/guard/test_scripts.py::test_an_undecorated_function_is_run_once_and_never_again",
         ),
     },
+    "14": {
+        "a new process each time: one charge, four questions, four answers": (
+            "tests/cases/test_case_14_until_yes.py::test_one_charge_four_questions_four_answers",
+        ),
+        "neighbour: resumed before anybody answered": (
+            "tests/cases/test_case_14_until_yes.py::test_a_resume_without_an_answer_writes_nothing",
+        ),
+        "neighbour: answers that are unknown, ambiguous, late, stale, reused, not authorised, against the schema": (
+            "tests/api/test_answering.py::",
+        ),
+        "neighbour: many who answer at once": (
+            "tests/store/test_mailbox.py::test_of_twenty_processes_one_wins_and_nineteen_are_told_who",
+            "tests/api/test_answering.py::test_of_several_who_answer_at_once_one_wins_and_the_others_are_told_who",
+        ),
+    },
+    "15": {
+        "other arguments": (
+            "tests/cases/test_case_15_approvals.py::test_other_arguments_are_refused",
+            "tests/cases/test_case_15_approvals.py::test_what_is_to_be_approved_cannot_change_behind_the_answer",
+        ),
+        "a changed tool schema": (
+            "tests/cases/test_case_15_approvals.py::test_a_tool_that_takes_other_types_is_refused",
+            "tests/cases/test_case_15_approvals.py::test_a_tool_that_is_described_otherwise_is_the_same",
+        ),
+        "a second click": (
+            "tests/cases/test_case_15_approvals.py::test_a_second_click_is_told_of_the_first",
+        ),
+        "after expiry": (
+            "tests/cases/test_case_15_approvals.py::test_a_yes_after_its_time_is_refused",
+            "tests/cases/test_case_15_approvals.py::test_a_yes_that_is_used_after_its_time_is_refused",
+        ),
+        "someone without the role": (
+            "tests/cases/test_case_15_approvals.py::test_somebody_without_the_role_is_refused",
+        ),
+        "the exact call runs once": (
+            "tests/cases/test_case_15_approvals.py::test_the_exact_call_runs_once",
+            "tests/api/test_grants.py::test_each_refusal_has_words_of_its_own_and_calls_nothing",
+        ),
+    },
 }
 """Case -> sentence -> tests; a file alone where all of it is about the sentence."""
 
