@@ -44,7 +44,13 @@ class Story(Sample):
 
     def outcome(self, call: str) -> bytes:
         self._calls += 1
-        fields = {"call": call, "d": self._calls, "vt": self._calls, "status": "ok", "val": self._blobs.put("yes")}
+        fields = {
+            "call": call,
+            "d": self._calls,
+            "vt": self._calls,
+            "status": "ok",
+            "val": self._blobs.put("yes"),
+        }
         return self._write("outcome", fields)
 
     def retract(self, first: int) -> bytes:
