@@ -105,10 +105,22 @@ def who_saw_what_when(trace: Trace, asked_at: int) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        pytest.param(('order, found["total"], why,\n', 'order, found["total"] * 2, why,\n'), "amount", id="amount"),
-        pytest.param(("amount: float, why: str) -> str", "amount: str, why: str) -> str"), "schema", id="types", marks=pytest.mark.slow),
-        pytest.param(('order["shipped"] != "lost"', 'order["shipped"] != "gone"'), "Why is order", id="branch", marks=pytest.mark.slow),
-        pytest.param(("found = look_up(order)", "found = look_up(order + 1)"), "args.order", id="earlier", marks=pytest.mark.slow),
+        pytest.param(
+            ('order, found["total"], why,\n', 'order, found["total"] * 2, why,\n'),
+            "amount", id="amount",
+        ),
+        pytest.param(
+            ("amount: float, why: str) -> str", "amount: str, why: str) -> str"),
+            "schema", id="types", marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ('order["shipped"] != "lost"', 'order["shipped"] != "gone"'),
+            "Why is order", id="branch", marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ("found = look_up(order)", "found = look_up(order + 1)"),
+            "args.order", id="earlier", marks=pytest.mark.slow,
+        ),
     ],
 )  # fmt: skip
 def test_a_deploy_that_asks_for_something_else_is_told_before_and_refused(
