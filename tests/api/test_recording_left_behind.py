@@ -399,3 +399,54 @@ def test_a_stream_of_a_block_outlives_a_recorded_coroutine_in_it(store: MemorySt
     assert run.trace.output == ["one", 2, "two"]
     with replaying(run.trace):
         assert asyncio.run(main()).report.verdict == "identical"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_daemon_of_sync_code_goes_on(store: MemoryStore, said: list[str], fails: bool) -> None:
+    error = KeyError("late")
+
+    @tool
+    def slow() -> list[int]:
+        gate.began.set()
+        gate.opened.wait(_BESIDE)
+        if fails:
+            raise error
+        sent.append(1)
+        return [1]
+
+    def main(store: Any = None) -> tuple[Any, threading.Thread, list[Any]]:
+        seen: list[Any] = []
+
+        def body() -> None:
+            try:
+                seen.append(slow())
+            except (KeyError, NotRecorded) as raised:
+                seen.append(raised)
+
+        with record("daemon", store=store) as run:
+            thread = threading.Thread(target=body, daemon=True)
+            thread.start()
+            look_in_sync(2)
+            run.output = "done"
+        return run, thread, seen
+
+    run, thread, seen = main(store)
+    assert run.trace.status == "completed"
+    gate.opened.set()
+    thread.join()
+    assert seen == [error] if fails else [[1]]
+    assert [call.status for call in run.trace.calls] == ["ok", None]
+    assert len(said) == 1
+    assert f"run {run.run_id} of daemon ended while tool slow" in next(iter(said))
+    with replaying(run.trace):
+        again, thread, seen = main()
+        thread.join()
+    assert again.report.verdict == "identical"
+    assert type(seen[0]) is NotRecorded
+    assert sent == ([] if fails else [1])
+
+
+@tool(effect="read")
+def look_in_sync(number: int) -> int:
+    gate.began.wait(_BESIDE)
+    return number

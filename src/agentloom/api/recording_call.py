@@ -69,7 +69,9 @@ def _recorded(main: Callable[..., object], target: Target, options: RunOptions, 
     recording = begin(
         agent, target.args, target.kwargs, store=store, options=options, outer=None, code=target.code(agent)
     )
-    recording.session.stock = StockCalls(LiveInPlace(cast(LiveSource, recording.session.source)))
+    session = recording.session
+    session.stock = StockCalls(LiveInPlace(cast(LiveSource, session.source)))
+    session.root.src = session.engine.places.caller()
     try:
         record_blocking(recording, agent)
     except BaseException as error:

@@ -82,6 +82,9 @@ class ReplayInPlace:
                 ):  # the one that was recorded, and taken by the code
                     await self._until_cancelled(None, after)
 
+    def leaves(self, call: Call) -> bool:
+        return self._source.left_behind(call) is not None
+
     def ended(self, session: Session, left: Sequence[Call]) -> None:
         self._over.set()
         for future in self._until_over:

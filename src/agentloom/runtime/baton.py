@@ -104,11 +104,12 @@ class Baton:
         call.sink = strand
         strand.call = call
         self._calls[strand] = None
+        came: list[Arrival] = []
         if strand.apart:
             source.start_blocking(call, partial(perform, call))
             self._pass_on(strand)
         else:
-            work = source.prepare_blocking(call, partial(perform, call))
+            work = source.prepare_blocking(call, partial(_kept, came, perform, call))
             self._next()
             if work is not None:
                 work()
@@ -119,6 +120,9 @@ class Baton:
             self._raise_kept(strand)
             if not strand.free:
                 engine.guard()
+            stock = self.session.stock
+            if stock is not None and engine.ended and not call.ended:
+                return stock.came_late(call, scope, came)
             raise Stopped(f"the run ended before {call.id} did")
         return delivery.unwrap()
 
@@ -631,7 +635,7 @@ class Baton:
         engine = self.session.engine
         engine.take()
         for strand in [*self._calls]:
-            if strand.call is not None and engine.failure is None:
+            if strand.call is not None and engine.failure is None and not self._leaves(strand.call):
                 engine.end_by_agent(strand.call, "cancelled")
         self._abandon(engine.failure)
         thread_locks.uninstall()
@@ -639,6 +643,11 @@ class Baton:
             self.leave(self.main.before)
         self.session.baton = None
         self.session.source.on_arrival = None
+
+    def _leaves(self, call: Call) -> bool:
+        """Whether a call that is under way goes on without the run: in place of a loop or a process that ends too."""
+        stock = self.session.stock
+        return stock is not None and stock.leaves_behind(call)
 
     def _abandon(self, failure: BaseException | None) -> None:
         """Every strand but the run's own goes on as an ordinary thread; with ``failure`` where there is one."""
@@ -656,6 +665,17 @@ class Baton:
         self._calls.clear()
         self._ready.clear()
         self.owner = self.main
+
+
+def _kept(came: list[Arrival], perform: Callable[[Call], object], call: Call) -> object:
+    """Do the work of a call, and keep what comes of it for who asked: the run may be over by then."""
+    try:
+        value = perform(call)
+    except BaseException as error:
+        came.append(Arrival("outcome", call, "error", error=error))
+        raise
+    came.append(Arrival("outcome", call, value=value))
+    return value
 
 
 def parallel(*branches: Callable[[], Any]) -> list[Any]:

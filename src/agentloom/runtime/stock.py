@@ -95,6 +95,10 @@ class InPlace(Protocol):
         """Run ``main`` on the driver's loop."""
         ...
 
+    def leaves(self, call: Call) -> bool:
+        """Whether a call of a thread that is under way when the run ends is no part of it any more."""
+        ...
+
     def ended(self, session: Session, left: Sequence[Call]) -> None:
         """The run has ended; ``left`` are the calls that were under way."""
         ...
@@ -207,6 +211,9 @@ class LiveInPlace:
     async def segment(self, driver: AsyncDriver, main: Coroutine[Any, Any, T]) -> T:
         self._source.host(asyncio.get_running_loop())
         return await driver.run(main)
+
+    def leaves(self, call: Call) -> bool:
+        return True
 
     def ended(self, session: Session, left: Sequence[Call]) -> None:
         tell_calls(session, left)
@@ -324,7 +331,7 @@ class StockCalls:
 
     def _mark(self, scope: Scope, what: str, instead: str = _NEXT, *, where: str | None = None) -> None:
         session = scope.session
-        if self._marked or session.over or session.engine.failure is not None:
+        if self._marked or not self.in_place.live or session.engine.over:
             return
         self._marked = True
         where = where or session.engine.place(scope)
@@ -341,6 +348,20 @@ class StockCalls:
             left = [call for call in self._under_way.values() if not call.ended]
             self._under_way.clear()
         self.in_place.ended(session, left if session.engine.failure is None else ())
+
+    def leaves_behind(self, call: Call) -> bool:
+        """Whether this call of a thread, under way at the end of the run, goes on without it."""
+        if not self.in_place.leaves(call):
+            return False
+        self._under_way[call.id] = call
+        return True
+
+    def came_late(self, call: Call, scope: Scope, came: Sequence[Arrival]) -> object:
+        """What came of such a call. Raises what it raised, and where nobody can answer it."""
+        self.in_place.late(call, scope.session)
+        if not came:
+            raise RuntimeError(f"{call.id} ended without an outcome")
+        return self._deliver(came[0], scope).unwrap()
 
     def _deliver(self, arrival: Arrival, scope: Scope) -> Delivery:
         """Hand over what came of a call: through the record, or as it is where the run has ended meanwhile."""
