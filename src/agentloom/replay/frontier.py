@@ -98,18 +98,18 @@ class Frontier:
 
     def _ask(self, call: Call, recorded: RecordedCall, outside: Outside) -> None:
         """Give a call the id by which it is answered: that of its open question, or one more."""
-        call.spec.outside = outside
+        call.spec = replace(call.spec, outside=outside)  # one of its own: many calls may be made with one
         answered = [entry.get("ask") for entry in self.then.recording.said]
         if recorded.ask is not None and recorded.ask["ask"] not in answered:
             call.ask = str(recorded.ask["ask"])
             due = recorded.ask.get("deadline")
             call.spec.outside = replace(outside, due=due if type(due) is int else None)
         else:
-            self._engine.suspend(call, outside)
+            self._engine.put_down(partial(self._engine.suspend, call, outside))
 
     def _announce(self) -> None:
         if self.ledger is not None:
-            self.ledger.announce()
+            self._engine.put_down(self.ledger.announce)
 
     def _interrupted(self, call: Call) -> Arrival:
         error = Interrupted(

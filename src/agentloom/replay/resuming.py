@@ -13,7 +13,7 @@ from functools import partial
 from typing import cast
 
 from agentloom.errors import ControlFlow, DivergenceError, NotSupported, Suspend
-from agentloom.format.journal import Journal
+from agentloom.format.journal import Entry, Journal
 from agentloom.format.values import Tree
 from agentloom.replay.cause import CodeFacts
 from agentloom.replay.frontier import Frontier, LateLedger
@@ -90,10 +90,13 @@ def _ready(
     answerer: Answerer | None,
 ) -> Resumption:
     recording = Recording.from_journal(journal)
+    void = _said_alone(recording)
     retried: RecordedCall | None = None
     if retry_failed:
         retried = _last_failed(recording)
-        recording = _without(recording, retried)
+        void = _seq_of_outcome(journal, retried)
+    if void is not None:
+        recording = Recording.from_journal(journal, before=void)
     _check(recording)
     facts = current_facts(agent, recording)
     then = ReplaySource(recording)
@@ -120,9 +123,10 @@ def _ready(
         ledger,
         recording.epoch + 1,
         _payloads(agent, recording),
-        None if retried is None else _seq_of_outcome(journal, retried),
+        void,
     )
-    live.said = engine.ledger.said
+    said = engine.ledger.said
+    live.said = lambda call, mail: engine.put_down(partial(said, call, mail))
     engine.suspends = True
     engine.source = session.source = frontier
     watch_over(session, Refusing(then))
@@ -137,6 +141,30 @@ def _go_live(session: Session, live: WaitingSource, start: int) -> None:
     watch_run(session)
     if isinstance(session.guard.environment, Resumed):
         session.guard.environment.live = True
+
+
+def _said_alone(recording: Recording) -> int | None:
+    """The number of the entry that says what was said to the run, where its process died before it wrote the outcome
+    made of that: it was not taken, and is taken again from the mail. None where there is no such entry."""
+    entries = [entry for entry in recording.journal.entries if entry["seq"] not in recording.void]
+    last = entries[-1]
+    if last["kind"] not in ("answer", "signal"):
+        return None
+    if last["kind"] == "answer" and _did_not_happen(recording, entries, last):
+        return None  # the call in doubt may have been performed since
+    return cast(int, last["seq"])
+
+
+def _did_not_happen(recording: Recording, entries: list[Entry], answer: Entry) -> bool:
+    """Whether ``answer`` says of a call in doubt that it did not happen, so that it was performed next."""
+    asked = next(one for one in entries if one["kind"] == "suspend" and one["ask"] == answer["ask"])
+    facts, said = (recording.tree(one["val"], "what was asked, or said") for one in (asked, answer))
+    return (
+        isinstance(facts, dict)
+        and facts.get("in_doubt") is True
+        and isinstance(said, dict)
+        and said.get("happened") is False
+    )
 
 
 def _last_stop(recording: Recording) -> int:
@@ -238,7 +266,3 @@ def _seq_of_outcome(journal: Journal, call: RecordedCall) -> int:
         if entry["kind"] == "outcome" and entry.get("call") == call.id
     )
 
-
-def _without(recording: Recording, call: RecordedCall) -> Recording:
-    """The recording as it is where the outcome of ``call`` and all behind it are void."""
-    return Recording.from_journal(recording.journal, before=_seq_of_outcome(recording.journal, call))

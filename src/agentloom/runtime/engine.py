@@ -7,7 +7,7 @@ so that nothing an agent catches can turn a failed run into a good one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from threading import get_ident  # before the guard watches who asks for it by its name
@@ -194,6 +194,15 @@ class Engine:
         self.asks.add(ask)
         call.ask = ask
         self.ledger.suspend(call, ask, outside)
+
+    def put_down(self, write: Callable[[], None]) -> None:
+        """Have ``write`` write entries at a time of its own: a run that goes on in another process."""
+        torn, self._torn = self._torn, True
+        try:
+            write()
+        except StoreFailed as failure:
+            self.fail(failure)
+        self._torn = torn
 
     def redact(self, call: Call) -> bool:
         """Make what is written of a request, with placeholders for the secrets in it, and the key of that. Whether it

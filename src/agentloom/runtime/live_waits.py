@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from agentloom.runtime.calls import Arrival, Call, Status
@@ -185,8 +186,9 @@ class WaitingSource(LiveSource):
                 return None
             call = arrival.call
             begin = None if call is None else self._again.pop(call.id, None)
-            if begin is not None and isinstance(arrival.value, Again):
+            if begin is not None and call is not None and isinstance(arrival.value, Again):
                 self._say(arrival)
+                call.spec = replace(call.spec, outside=None)  # it waits for nobody any more
                 begin()
                 arrival = super().poll(timer)
         return arrival
