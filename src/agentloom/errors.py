@@ -462,7 +462,6 @@ class GrantRefused(LoomError):
     ``schema``, ``expired`` or ``used``."""
 
     why = _fact("why", "Why.")
-    ask = _fact("ask", "The id of the question that was asked.")
 
 
 class Interrupted(LoomError):

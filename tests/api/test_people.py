@@ -366,3 +366,17 @@ def test_words_about_a_schema_are_no_part_of_the_request(store: Store) -> None:
     waits = left(lambda: program(Old).run(store=store))
     answer(waits.run, {"number": 3}, store=store)
     assert resume(waits.run, program(New), store=store).output == 3
+
+
+def test_a_trace_can_be_answered_and_told(store: Store) -> None:
+    @agent
+    async def program() -> list[Any]:
+        return [await agentloom.ask("?", choices=["a"]), await agentloom.signal("paid")]
+
+    waits = left(lambda: program.run(store=store))
+    trace = Trace.open(waits.run, store)
+    assert [str(ask) for ask in trace.asks] == ["1: ?"]
+    trace.answer("a", by="ann", store=store)
+    trace.signal("paid", 3, by="bank", store=store)
+    done = trace.resume(agent=program, store=store)
+    assert (done.output, done.asks) == (["a", 3], [])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from agentloom.replay.diff import Diff
     from agentloom.replay.recording import RecordedCall, Recording
     from agentloom.replay.report import Report
+    from agentloom.runtime.asks import OpenAsk
+    from agentloom.store import Mail
 
 __all__ = ["RunNote", "Trace", "TraceCall", "agent_function", "known_by", "run_of", "trace_of"]
 
@@ -326,6 +328,25 @@ class Trace:
 
         chosen = self._agent if agent is None else agent
         return resume(self.run_id, chosen, store=store, retry_failed=retry_failed)
+
+    @cached_property
+    def asks(self) -> list[OpenAsk]:
+        """What the run waited for when the trace was read: questions, messages, times."""
+        from agentloom.runtime.asks import open_asks
+
+        return open_asks(self.journal)
+
+    def answer(self, value: object, *, store: Store | None = None, **more: Any) -> Mail:
+        """Answer a question of the run (see ``agentloom.answer``); ``resume`` delivers it. ``store`` as of ``resume``."""
+        from agentloom.api.answering import answer
+
+        return answer(self.run_id, value, store=store, **more)
+
+    def signal(self, name: str, value: object = None, *, store: Store | None = None, **more: Any) -> Mail:
+        """Send a message to the run (see ``agentloom.send_signal``); ``store`` as of ``resume``."""
+        from agentloom.api.answering import send_signal
+
+        return send_signal(self.run_id, name, value, store=store, **more)
 
     def verify(self, *, head: str | None = None) -> Verdict:
         """Recompute every digest. ``head`` is one kept elsewhere: with it the verdict can be ``unaltered``."""
