@@ -14,7 +14,7 @@ from agentloom.cli.script_library import kind_of
 from agentloom.errors import ValueRefused
 from agentloom.format.canonical import canonical
 from agentloom.format.declared import how_of
-from agentloom.format.guards import class_of
+from agentloom.format.guards import class_of, slots_of
 from agentloom.format.values import encode
 from agentloom.runtime.places import is_library
 from agentloom.runtime.registry import TYPES
@@ -64,7 +64,8 @@ def watched(value: Any) -> bool:
         return _is_own(value)
     if kind_of(value) is not None:
         return True
-    return type(getattr(value, "__dict__", None)) is dict and how_of(kind) is None and _is_own(kind)
+    held = type(getattr(value, "__dict__", None)) is dict or bool(slots_of(kind))
+    return held and how_of(kind) is None and _is_own(kind)
 
 
 def _is_own(cls: type[Any]) -> bool:
@@ -109,7 +110,7 @@ def _base(value: Any) -> type[dict[Any, Any]]:
 
 
 def _held(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", vars(value))
+    return cast("dict[str, Any]", getattr(value, "__dict__", {}))
 
 
 def _watched_parts(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -126,6 +127,7 @@ def _watched_parts(value: Any) -> Iterator[tuple[Any, Any]]:
                 yield name, part
     else:
         yield from list(_held(value).items())
+        yield from ((name, getattr(value, name)) for name in slots_of(kind) if hasattr(value, name))
 
 
 def _fields(value: Any) -> list[str]:
@@ -277,9 +279,16 @@ def _become_watched(value: Any, new: Any, kept: Any) -> None:
         for name, part in new.items():
             setattr(value, name, part)
     else:
+        slots = slots_of(kind)
         if kept is not True:
             _held(value).clear()
-        _held(value).update(new)
+            for name in slots:
+                if name not in new and hasattr(value, name):
+                    object.__delattr__(value, name)
+        _held(value).update({name: part for name, part in new.items() if name not in slots})
+        for name in slots:
+            if name in new:
+                object.__setattr__(value, name, new[name])
 
 
 def _new(_old: Any, new: Any) -> Any:

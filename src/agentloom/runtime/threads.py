@@ -11,13 +11,14 @@ import functools
 import os
 import socket
 import socketserver
+import sys
 import threading
 from asyncio import events
 from asyncio.base_events import BaseEventLoop
 from collections.abc import Callable
 from functools import partial
 from threading import get_ident
-from types import CodeType, MethodType
+from types import CodeType, FrameType, MethodType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentloom.errors import ControlFlow
@@ -241,9 +242,19 @@ def _whole(thread: threading.Thread, run: Callable[[], None]) -> None:
     except ControlFlow:
         return  # the verdict is kept by the engine, and no matter of this thread
     except BaseException as error:  # noqa: BLE001 - what the interpreter does at the end of a thread
-        inner = error.__traceback__
-        error.__traceback__ = None if inner is None else inner.tb_next
+        error.__traceback__ = _as_of_python(error.__traceback__, sys._getframe())  # pyright: ignore[reportPrivateUsage]
         cast(Any, thread)._invoke_excepthook(thread)
+
+
+def _as_of_python(traceback: TracebackType | None, frame: FrameType | None) -> TracebackType | None:
+    """A traceback that begins in ``frame``, which is below Python's own that runs a thread: from that one on."""
+    inner = None if traceback is None else traceback.tb_next
+    while frame is not None and frame.f_code is not _BOOTSTRAP:
+        frame = frame.f_back
+    return inner if frame is None else TracebackType(inner, frame, frame.f_lasti, frame.f_lineno)
+
+
+_BOOTSTRAP = cast(Any, threading.Thread)._bootstrap_inner.__code__
 
 
 def _join(self: threading.Thread, timeout: float | None = None) -> None:
