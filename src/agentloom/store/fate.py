@@ -39,11 +39,11 @@ def dies_with(store: Store) -> str | None:
     return None
 
 
-def file_system_of(path: str, mounts: str = _MOUNTS) -> str | None:
+def file_system_of(path: str, mounts: str | None = None) -> str | None:
     """The type of the file system that ``path`` lies on, as the kernel calls it; None where that cannot be told."""
     path = os.path.realpath(path)
     best, found = -1, None
-    for point, kind in _mounts(mounts):
+    for point, kind in _mounts(_MOUNTS if mounts is None else mounts):
         inside = path == point or path.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= best:  # of two at one place the later one is on top
             best, found = len(point), kind
