@@ -337,7 +337,7 @@ class Trace:
         return open_asks(self.journal)
 
     def answer(self, value: object, *, store: Store | None = None, **more: Any) -> Mail:
-        """Answer a question of the run (see ``agentloom.answer``); ``resume`` delivers it. ``store`` as of ``resume``."""
+        """Answer a question of the run (``agentloom.answer``); ``resume`` delivers it. ``store`` as of ``resume``."""
         from agentloom.api.answering import answer
 
         return answer(self.run_id, value, store=store, **more)

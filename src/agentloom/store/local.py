@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentloom.errors import FormatError, LeaseHeld, StoreFailed
+from agentloom.errors import FormatError, LeaseHeld, RunNotFound, StoreFailed
 from agentloom.store.appender import Durability, LocalAppender, checked_durability
 from agentloom.store.base import Query, RunRow, check_run_name
 from agentloom.store.files import read_path, write_path
@@ -171,7 +171,11 @@ class LocalStore:
         return run
 
     def remove(self, run: str) -> None:
-        path = self.path(run)
+        try:
+            path = self.path(run)
+        except RunNotFound:
+            self._mailbox.remove(check_run_name(run))  # of a removal that was killed in between
+            raise
         try:
             fd = self._system.open(path, os.O_RDONLY | CLOEXEC)
         except OSError as error:
