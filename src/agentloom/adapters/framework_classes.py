@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from agentloom.runtime.scope import current
 
-__all__ = ["PLAIN", "held_function", "wrap_overrides"]
+__all__ = ["PLAIN", "held_function", "wrap_methods", "wrap_overrides"]
 
 PLAIN = "__agentloom_plain__"
 """In a function that stands for another one: that one."""
@@ -20,7 +20,7 @@ def wrap_overrides(base: type[Any], wrappers: Mapping[str, Callable[[Any], Any]]
     """Have ``wrappers[name](method)`` stand in the place of each method of those names in subclasses of ``base``, the
     base itself left as it is. A wrapper keeps its method's signature (``functools.wraps``)."""
     for cls in _below(base):
-        _wrap(cls, wrappers)
+        wrap_methods(cls, wrappers)
     inherited: Any = base.__dict__.get("__init_subclass__")
 
     def __init_subclass__(cls: type[Any], **kwargs: Any) -> None:  # noqa: N807 - the name is Python's
@@ -28,7 +28,7 @@ def wrap_overrides(base: type[Any], wrappers: Mapping[str, Callable[[Any], Any]]
             inherited.__func__(cls, **kwargs)
         else:
             super(base, cls).__init_subclass__(**kwargs)
-        _wrap(cls, wrappers)
+        wrap_methods(cls, wrappers)
 
     setattr(base, "__init_subclass__", classmethod(cast(Any, __init_subclass__)))  # noqa: B010 - of a class of somebody else
 
@@ -57,7 +57,8 @@ def _below(base: type[Any]) -> Iterable[type[Any]]:
         yield from _below(cls)
 
 
-def _wrap(cls: type[Any], wrappers: Mapping[str, Callable[[Any], Any]]) -> None:
+def wrap_methods(cls: type[Any], wrappers: Mapping[str, Callable[[Any], Any]]) -> None:
+    """As ``wrap_overrides``, of the methods of one class that it defines itself. Idempotent."""
     for name, wrapper in wrappers.items():
         method = cls.__dict__.get(name)
         if callable(method) and not hasattr(method, _MARK):

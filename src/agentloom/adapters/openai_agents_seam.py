@@ -19,6 +19,7 @@ from agentloom.adapters.framework_scopes import within
 from agentloom.adapters.framework_sync import awaited_in_sync, ordered_run
 from agentloom.adapters.framework_tools import Tool, call_tool_async, declare_once
 from agentloom.adapters.framework_values import declare_named
+from agentloom.adapters.openai_agents_memory import with_session
 from agentloom.adapters.releases import function_of, needed
 from agentloom.runtime.scope import current
 from agentloom.runtime.tool_use import AGENT, declared_effect
@@ -115,7 +116,9 @@ def install_runs(module: ModuleType) -> None:
                 setattr(other, name, made)
     needed(module, "AgentRunner", "run_sync")
     runner: Any = cast(Any, module).AgentRunner
-    runner.run, runner.run_sync = ordered_run(runner.run), awaited_in_sync(runner.run_sync)
+    needed(module, "AgentRunner", "run_streamed")
+    runner.run, runner.run_sync = ordered_run(with_session(runner.run)), awaited_in_sync(runner.run_sync)
+    runner.run_streamed = with_session(runner.run_streamed)
     cast(Any, module).__agentloom__ = True
 
 
