@@ -321,6 +321,20 @@ print(change(3))
 print(rate(3), rate(3, 2), rate(3, k=3), plain(3), plain(3, k=2), plain("s"), plain(3) is plain(3))
 print(typed(3, 4, z="x"), typed(2, k=3, z=4), typed(1))
 # --
+objects with slots
+class Account:
+    __slots__ = ("log", "n", "gone")
+    def __init__(self): self.log, self.n, self.gone = [], 0, 1
+ACCOUNT = Account()
+def change(n):
+    ACCOUNT.n += n
+    ACCOUNT.log.append(n)
+    if n > 2: del ACCOUNT.gone
+    return ACCOUNT.n
+# then
+log = ACCOUNT.log
+print(change(2), change(3), ACCOUNT.n, ACCOUNT.log is log, log, hasattr(ACCOUNT, "gone"))
+# --
 attributes
 import json
 class Other: pass
@@ -443,6 +457,12 @@ def test_a_tool_whose_exception_nobody_catches(scripts: Scripts, is_async: bool)
         )
         run = "try:\n    1 / 0\nexcept ZeroDivisionError:\n    fail(0)"
     as_bare(scripts, offering(body, ("fail",), run), code=1)
+
+
+def test_a_tool_that_fails_in_a_thread(scripts: Scripts) -> None:
+    body = "import threading\ndef fail(n):\n    raise ValueError(n)"
+    run = "thread = threading.Thread(target=fail, args=(1,), name='W')\nthread.start()\nthread.join()\nprint('on')"
+    as_bare(scripts, offering(body, ("fail",), run))
 
 
 def test_lines_of_threads_are_whole(scripts: Scripts) -> None:

@@ -22,18 +22,21 @@ def look_at_logging() -> dict[str, Any]:
     if logging is None:
         return {}
     found: dict[str, Any] = {"": _of(logging.root), "=": [logging.root.manager.disable]}
+    kind = logging.Logger
     for name, logger in logging.root.manager.loggerDict.items():
-        if isinstance(logger, logging.Logger) and name.partition(".")[0] != _OURS:
+        if isinstance(logger, kind) and not name.startswith(_OURS):
             found[name] = _of(logger)
     return found
 
 
 def _of(logger: Any) -> list[Any]:
-    levels = [handler.level for handler in logger.handlers]
-    return [logger.level, logger.disabled, logger.propagate, [*logger.handlers], levels]
+    handlers = logger.handlers
+    levels = [handler.level for handler in handlers] if handlers else _NONE
+    return [logger.level, logger.disabled, logger.propagate, handlers[:], levels]
 
 
-_NEW: list[Any] = [0, False, True, [], []]
+_NONE: list[int] = []
+_NEW: list[Any] = [0, False, True, [], _NONE]
 """What a logger is that nobody has changed."""
 
 

@@ -73,7 +73,6 @@ class State:
         self._context = contextvars.copy_context()
         self._variables: dict[Any, Any] = dict(cast(Any, os.environ)._data) if alone else {}
         self._modules = len(sys.modules)
-        self._loaded = set(sys.modules) if alone else set[str]()
 
     def kept(self) -> tuple[dict[str, Any], list[str]]:
         """What is to be written of what is another now, and in words what cannot be."""
@@ -123,7 +122,7 @@ class State:
         if self._alone and len(sys.modules) != self._modules:
             told += [
                 f"loads {name}: what is in it then, a replay has as it is when the script loads it"
-                for name in sorted(set(sys.modules) - self._loaded)
+                for name in list(sys.modules)[self._modules :]
                 if is_own(sys.modules.get(name))
             ]
         return told
