@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-from agentloom.format.marks import Marks, mark
+from agentloom.format.marks import Marks, _free, is_plain, mark
 
 
 def test_marks_tell_apart_what_compares_equal() -> None:
@@ -129,3 +131,45 @@ def test_marks_of_long_texts_and_bytes_tell_what_follows_them_apart() -> None:
         marks = {mark([long, 1]), mark([long, 2]), mark([long]), mark([1, long]), mark([2, long])}
         assert len(marks) == 5
         assert None not in marks
+
+
+def test_a_plain_value_is_one_that_has_a_mark() -> None:
+    class Text(str):
+        __slots__ = ()
+
+    class Foreign:
+        def __reduce__(self) -> Any:
+            raise AssertionError("its code ran")
+
+    for plain in ({"a": [1, None]}, [], "x", {"a": "y" * 70_000}):
+        assert is_plain(plain, len(str(plain)))
+    for other in ({"a": Text("b")}, {Text("a"): 1}, [Foreign()], [Text("y" * 70_000)]):
+        assert not is_plain(other, len(str(other)))
+    assert is_plain({"a": 1}, 7), "what was refused leaves nothing behind"
+
+
+def test_asking_whether_a_value_is_plain_keeps_no_large_memory_and_works_inside_itself() -> None:
+    """Each has a marker of its own meanwhile: a destructor, or another thread, may ask in the middle."""
+    _free.clear()
+    assert is_plain(["x" * 10_000_000], 10_000_000)
+    assert not _free
+    assert is_plain(["x"], 5)
+    kept = len(_free)
+    held = _free.pop()
+    assert is_plain(["y"], 5)
+    _free.append(held)
+    assert (kept, len(_free)) == (1, 2)
+
+
+def test_asking_whether_a_value_is_plain_tells_no_audit_hook() -> None:
+    """A process that has replayed has one, and it costs a microsecond."""
+    program = """
+import sys
+from agentloom.format.encoding import encode
+heard = []
+sys.addaudithook(lambda event, _: heard.append(event))
+encode({"text": "x" * 300, "rows": [[1], [2]]})
+print([event for event in heard if event != "object.__getattr__"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -6,7 +6,6 @@ import base64
 import dataclasses
 import enum
 import functools
-import marshal
 import re
 from collections.abc import Callable, Collection
 from typing import Any, cast
@@ -18,6 +17,7 @@ from agentloom.format.canonical import EXACT, Tree, canonical
 from agentloom.format.declared import Types, how_of, type_name
 from agentloom.format.guards import class_of, slots_of
 from agentloom.format.limits import DEPTH, INT_MAX, INT_MIN
+from agentloom.format.marks import is_plain
 from agentloom.format.scalars import SCALARS, pack_float, pack_int, pack_str
 from agentloom.format.small import small_copy
 
@@ -60,8 +60,8 @@ def _encode_plain(value: Any) -> tuple[Any, bytes | None]:
     else.
 
     Three checks that cost microseconds where a walk in Python would cost milliseconds: orjson must accept it (no
-    other types, surrogates, integers over 64 bits), marshal must accept it (it refuses Enums and subclasses, which
-    orjson writes silently), and what orjson reads back must be equal (tuples and NaN are not).
+    other types, surrogates, integers over 64 bits), it must have a mark (`marks`: Enums and subclasses, which orjson
+    writes silently, have none), and what orjson reads back must be equal (tuples and NaN are not).
     """
     if value is None or value is True or value is False:
         return value, None
@@ -73,8 +73,9 @@ def _encode_plain(value: Any) -> tuple[Any, bytes | None]:
         return small, None
     try:
         data = orjson.dumps(value, option=EXACT)
-        marshal.dumps(value, 2)
-    except (TypeError, ValueError):
+    except TypeError:
+        return _REFUSED
+    if not is_plain(value, len(data)):
         return _REFUSED
     copy = orjson.loads(data)
     if copy != value or (b"$" in data and TAG_LIKE.search(data)):

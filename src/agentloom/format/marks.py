@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-__all__ = ["Marks", "mark", "marker"]
+__all__ = ["Marks", "is_plain", "mark", "marker"]
 
 _PROTOCOL = 3  # the last one that writes no frames around the bytes
 _PART_BYTES = 1 << 16  # small enough for the processor's cache, where each part is written and compared
@@ -31,8 +31,8 @@ class _Pickler(pickle.Pickler):
         raise _Foreign
 
 
-def marker() -> Callable[[list[Any]], bytes | None]:
-    """A function that gives the mark of a list; None where it holds a value that has none (another type, a cycle, very
+def marker() -> Callable[[Any], bytes | None]:
+    """A function that gives the mark of a value; None where it holds a value that has none (another type, a cycle, very
     deep). One that is used again is quicker than a new one. Not for two threads at once."""
     parts: list[bytes] = []
     sink: Any = _Sink()
@@ -41,13 +41,13 @@ def marker() -> Callable[[list[Any]], bytes | None]:
     pickler.fast = True
     dump = pickler.dump
 
-    def mark_of(items: list[Any]) -> bytes | None:
+    def mark_of(items: Any) -> bytes | None:
         parts.clear()
         try:
             dump(items)
         except (_Foreign, ValueError, RecursionError):
             return None
-        return b"".join(parts)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     return mark_of
 
@@ -55,6 +55,23 @@ def marker() -> Callable[[list[Any]], bytes | None]:
 def mark(items: list[Any]) -> bytes | None:
     """The mark of ``items`` (see ``marker``)."""
     return marker()(items)
+
+
+_free: list[Callable[[Any], bytes | None]] = []
+
+
+def is_plain(value: object, size: int) -> bool:
+    """Whether ``value``, of about ``size`` bytes, has a mark: nothing in it is of another than a builtin type."""
+    if size > _PART_BYTES:
+        return marker()(value) is not None  # one that is kept would keep as much memory
+    try:
+        mark_of = _free.pop()  # one step: nobody else has it meanwhile
+    except IndexError:
+        mark_of = marker()
+    try:
+        return mark_of(value) is not None
+    finally:
+        _free.append(mark_of)
 
 
 class Marks:
