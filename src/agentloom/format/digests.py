@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from hashlib import sha256
 from typing import Protocol, Self
 
 from agentloom.format.canonical import Tree, canonical
@@ -33,6 +34,7 @@ LEAF = b"agentloom/v1/leaf\x00"
 NODE = b"agentloom/v1/node\x00"
 
 SALT_BYTES = 16
+_FORMS = {"json": b"json\x00"}
 NONCE_BYTES = 32
 NO_PREV = "0" * 64
 
@@ -55,7 +57,8 @@ def blob_id(salt: bytes, form: str, data: bytes) -> str:
 
     ``data`` is the JSON text as written for the form ``json``, the decoded bytes for the others.
     """
-    return hashlib.sha256(b"%b%b%b\x00%b" % (BLOB, salt, form.encode(), data)).hexdigest()
+    head = _FORMS.get(form) or b"%b\x00" % form.encode()
+    return sha256(b"".join((BLOB, salt, head, data))).hexdigest()
 
 
 def request_key(nonce: bytes, profile: str, tree: Tree) -> str:

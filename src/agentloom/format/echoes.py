@@ -6,10 +6,10 @@ before it. Both are written as references to where they first stood.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import json.encoder
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 from itertools import islice
 from typing import Any
 
@@ -65,7 +65,7 @@ def text_of(tree: Tree) -> bytes:
 
 def content(form: bytes, data: bytes) -> bytes:
     """What stands for a content while a run is written."""
-    return hashlib.sha256(form + data).digest()
+    return sha256(form + data).digest()
 
 
 def json_text(tree: Tree, style: str) -> str:
@@ -102,7 +102,7 @@ class Echoes:
         found = self._seen.get(at)
         if found is None:
             text = orjson.dumps(item, option=EXACT)
-            found = self._seen[at] = (text, hashlib.sha256(b"json" + text).digest())
+            found = self._seen[at] = (text, sha256(b"json" + text).digest())
         return found
 
     def identified(self, item: Tree, text: bytes, known: bytes) -> None:
@@ -138,7 +138,7 @@ class Echoes:
         except ValueError:
             return None
         data = orjson.dumps(tree, option=EXACT)
-        source = self.find(hashlib.sha256(b"json" + data).digest())
+        source = self.find(sha256(b"json" + data).digest())
         if source is None or (_may_hold_floats(data) and any(True for _ in floats(tree))):
             return None
         for style, write in _WRITERS.items():

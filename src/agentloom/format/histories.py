@@ -7,8 +7,8 @@ that was edited or compacted is compared with every earlier prefix by digest, an
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
+from hashlib import sha256
 
 from agentloom.format.canonical import Tree
 from agentloom.format.captures import Grown
@@ -117,9 +117,16 @@ def _extended(
         latest.remove(history)
     if added is None:
         added = [text_of(item) for item in items[history.count :]]
-    texts = _identified(added)
-    digests = _chain(history.digest, texts)
-    size = history.size + _size(texts)
+    # What ``_identified``, ``_size`` and ``_chain`` do, in one walk.
+    texts: list[tuple[bytes, bytes]] = []
+    digest, size = history.digest, history.size
+    digests = [digest]
+    for text in added:
+        known = sha256(b"json" + text).digest()
+        digest = sha256(digest + known).digest()
+        texts.append((text, known))
+        digests.append(digest)
+        size += len(text) + 1
     return Growth(field, items, stem, size, history.blob, history.count, texts, digests, False)
 
 
@@ -129,13 +136,13 @@ def _size(texts: list[tuple[bytes, bytes]]) -> int:
 
 
 def _identified(texts: list[bytes]) -> list[tuple[bytes, bytes]]:
-    return [(text, hashlib.sha256(b"json" + text).digest()) for text in texts]
+    return [(text, sha256(b"json" + text).digest()) for text in texts]
 
 
 def _chain(digest: bytes, texts: list[tuple[bytes, bytes]]) -> list[bytes]:
     """The digest so far, and after each further item."""
     digests = [digest]
     for _, known in texts:
-        digest = hashlib.sha256(digest + known).digest()
+        digest = sha256(digest + known).digest()
         digests.append(digest)
     return digests
