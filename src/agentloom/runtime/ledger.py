@@ -88,9 +88,7 @@ class TraceLedger:
         self._clock = clock
         self._chunks: dict[str, tuple[Call, list[Tree], list[Tree]]] = {}
         self._streams: dict[str, Joined] = {}
-        self._alike: dict[
-            tuple[object, ...], tuple[bytes, bytes, bytes]
-        ] = {}  # what most requests share: its JSON
+        self._alike: dict[tuple[object, ...], tuple[str, str, str]] = {}  # what most requests share: its JSON
 
     @classmethod
     def again(
@@ -144,15 +142,13 @@ class TraceLedger:
         name = spec.name if kept is None else kept.name
         if call.rule is None and call.attempt == 1 and not self._more():
             a, b, c = self._shared(call, name)
-            text = b'"call":"%b",%b"key":"%b",%b"req":"%b",%b' % (
-                call.id.encode(), a, call.key.encode(), b, req.encode(), c,
-            )  # fmt: skip
-            self._write("request", text)
+            text = f'"call":"{call.id}",{a}"key":"{call.key}",{b}"req":"{req}",{c}'
+            self._write("request", text.encode())
         else:
             fields: dict[str, Tree] = {"call": call.id, "type": spec.type, "name": name, "key": call.key}
             self._emit("request", {**fields, "profile": call.profile, "req": req, **self._rare(call)})
 
-    def _shared(self, call: Call, name: str) -> tuple[bytes, bytes, bytes]:
+    def _shared(self, call: Call, name: str) -> tuple[str, str, str]:
         """What the entries of most requests made at one place share, as JSON: before, between and after the rest."""
         spec = call.spec
         same = (spec.type, name, spec.profile, call.src, call.parent, spec.effect)
@@ -165,9 +161,9 @@ class TraceLedger:
                 after["effect"] = spec.effect
             named: dict[str, Tree] = {"type": spec.type, "name": name}
             texts = (
-                dump(named)[1:-1] + b",",
-                dump({"profile": spec.profile})[1:-1] + b",",
-                dump(after)[1:-1],
+                dump(named)[1:-1].decode() + ",",
+                dump({"profile": spec.profile})[1:-1].decode() + ",",
+                dump(after)[1:-1].decode(),
             )
             if len(self._alike) < _ALIKE:
                 self._alike[same] = texts
@@ -206,8 +202,8 @@ class TraceLedger:
         if status in ("ok", "error"):
             val = self._put(tree, f"call {call.index}", encoded=True, text=text)
         if status == "ok" and d is not None and dur is not None and not usage and not self._more():
-            facts = (call.id.encode(), d, vt, val.encode(), dur)
-            self._write("outcome", b'"call":"%b","d":%d,"vt":%d,"status":"ok","val":"%b","dur":%d' % facts)
+            facts = f'"call":"{call.id}","d":{d},"vt":{vt},"status":"ok","val":"{val}","dur":{dur}'
+            self._write("outcome", facts.encode())
             return
         fields: dict[str, Tree] = {"call": call.id}
         if d is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from agentloom.errors import NotSupported, ValueRefused
 from agentloom.format import runids
+from agentloom.format.digests import SALT_BYTES
 from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.agents import AgentFunction, execute, execute_blocking
 from agentloom.runtime.caches import warm_caches
@@ -187,14 +188,15 @@ def _waiting_source(
 
 def _pooled(source: Callable[[int], bytes]) -> Callable[[int], bytes]:
     """Random bytes for salts, asked for many at a time: one question to the system costs as much as a salt's hash."""
-    pool, at = b"", 0
+    salts: list[bytes] = []
 
     def take(count: int) -> bytes:
-        nonlocal pool, at
-        if at + count > len(pool):
-            pool, at = source(max(count, _POOL_BYTES)), 0
-        at += count
-        return pool[at - count : at]
+        if count != SALT_BYTES:
+            return source(count)
+        if not salts:
+            pool = source(_POOL_BYTES)
+            salts.extend(pool[at : at + count] for at in range(0, _POOL_BYTES, count))
+        return salts.pop()
 
     return take
 

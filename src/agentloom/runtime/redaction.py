@@ -17,7 +17,13 @@ from agentloom.format.captures import Grown
 from agentloom.format.echoes import text_of
 from agentloom.format.marks import Marks
 from agentloom.format.placeholders import PLACEHOLDER
-from agentloom.runtime.redaction_env import environment_values, hidden_parts, passwords_in, secret_texts
+from agentloom.runtime.redaction_env import (
+    WATCH,
+    environment_values,
+    hidden_parts,
+    passwords_in,
+    secret_texts,
+)
 from agentloom.runtime.redaction_find import Finder
 from agentloom.runtime.redaction_found import BEGINNING, REST, Known
 from agentloom.runtime.redaction_names import is_secret_name, is_secret_variable, scheme_of
@@ -110,7 +116,8 @@ class Redactor:
 
     def gate(self, data: bytes) -> None:
         """Raise ``Suspect`` where bytes about to be written may hold a secret."""
-        self._look_around()
+        if self._environment.writes != WATCH.writes or not WATCH.told:
+            self._look_around()
         finder = self._finder
         if (len(data) > _LARGE or not finder.quick or finder.find(data, True)) and finder.suspects(
             data, pieces=(PIECED, SPELT)

@@ -41,6 +41,8 @@ class Numbers:
         self._numbers = dict(_by_name(values, self._given))
         self._alias: dict[int, int] = {}
         self._told = 0
+        self.fresh = False
+        """Whether secrets were met that no entry tells of yet."""
         self._next = 1 + max(self._given, default=0)
         self._leads: dict[int, bytes] = {}
         self._begun: tuple[bytes, int] | None = None
@@ -56,6 +58,7 @@ class Numbers:
             number = self._numbers[secret] = self._number(secret)
             if self._given.get(number) is None:
                 self.met.append(Secret(number, known.kind, known.name, self.place))
+                self.fresh = True
             fresh = known.kind != BEGINNING and known is not UNSEARCHED and not self._finder.knows(secret)
             if fresh and len(self._numbers) < LEARNED and is_telling(secret):
                 self._finder.learn({secret: known})
@@ -93,15 +96,11 @@ class Numbers:
         settled = self._alias.values()
         return new not in self._given and new not in settled and old not in settled
 
-    @property
-    def fresh(self) -> bool:
-        """Whether secrets were met that no entry tells of yet."""
-        return len(self.met) > self._told
-
     def untold(self) -> list[Tree]:
         """The secrets that were met since this was asked last, for the entry that first holds them."""
         fresh = self.met[self._told :]
         self._told = len(self.met)
+        self.fresh = False
         return [secret.facts() for secret in fresh]
 
     def goes_on(self, begun: bytes) -> None:
