@@ -48,7 +48,7 @@ def quiet() -> Generator[None]:
     logging.disable(logging.NOTSET)
 
 
-class _Server(uvicorn.Server):
+class Listening(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.up = threading.Event()
@@ -62,7 +62,7 @@ class _Server(uvicorn.Server):
 def serving() -> Generator[str]:
     """The shop over streamable HTTP on loopback."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = _Server(uvicorn.Config(served().streamable_http_app(), log_level="critical", lifespan="on"))
+    server = Listening(uvicorn.Config(served().streamable_http_app(), log_level="critical", lifespan="on"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
     thread.start()
     try:

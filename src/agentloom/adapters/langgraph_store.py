@@ -156,10 +156,8 @@ class _Late:
 def _packed(value: Any) -> Any:
     if is_list(value):
         return [_packed(one) for one in value]
-    if isinstance(value, dict):
-        return {
-            key: _packed(one) for key, one in cast("dict[Any, Any]", value).items() if not _is_left_out(one)
-        }
+    if is_map(value):
+        return {key: _packed(one) for key, one in value.items() if not _is_left_out(one)}
     return pack_state(_Late(), value)
 
 
