@@ -1,4 +1,5 @@
-"""Workload W beside floor A, file sizes, what the guard costs outside runs, and what a start costs.
+"""Workload W beside floor A, file sizes, what the guard costs outside runs, what a start costs, and a call through
+each seam (``benchmarks/seams.py``).
 
     python -m benchmarks.run [--turns 100] [--rounds 15] [--long 400] [--quick] [--ratios] [--slower 0.4] [--json]
 
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import agentloom
-from benchmarks import guard, ratios, sizes, startup
+from benchmarks import guard, ratios, seams, sizes, startup
 from benchmarks.agent.agents import Backend
 from benchmarks.bounds import failed
 from benchmarks.machine import described
@@ -44,11 +45,20 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         raise RuntimeError("nothing was measured")
     size = sizes.measure(options.turns, folder)
     outside = {} if options.quick else guard.measure()
+    through = seams.whole() if not (options.quick or options.ratios) else {}
     found = {**start, **outside, **short.found(), **(long.found() if long else {}), **size}
-    past = failed(found)
+    past = [*failed(found), *through.get("past", ())]
     if size["requests_rebuilt"] != size["requests"]:
         past.append("requests_rebuilt")
-    return {"start": start, "short": short, "long": long, "size": size, "outside": outside, "failed": past}
+    return {
+        "start": start,
+        "short": short,
+        "long": long,
+        "size": size,
+        "outside": outside,
+        "seams": through,
+        "failed": past,
+    }
 
 
 def show(found: Mapping[str, Any]) -> str:
@@ -62,6 +72,8 @@ def show(found: Mapping[str, Any]) -> str:
         lines += ["", *guard.lines(found["outside"])]
     if found["start"]:
         lines += ["", *startup.lines(found["start"])]
+    if found["seams"]:
+        lines += ["", *seams.lines(found["seams"])]
     lines.append("FAILED: " + ", ".join(found["failed"]) if found["failed"] else "all bounds hold")
     return "\n".join(lines)
 
@@ -75,6 +87,7 @@ def data(found: Mapping[str, Any]) -> dict[str, Any]:
         "start": found["start"],
         "size": found["size"],
         "outside": found["outside"],
+        "seams": found["seams"],
         "failed": found["failed"],
     }
 
