@@ -212,6 +212,15 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
     assert resume(run, program, store=store).output == {"when": (1, 2.5, b"x", None)}
 
 
+@pytest.mark.parametrize("by", ["", "ann\n", "\x1b[2J", "x" * 300, 3])
+def test_a_name_is_one_that_can_be_shown(store: Store, by: Any) -> None:
+    run = left(one, store)
+    with pytest.raises(ValueError, match="by= is a name"):
+        answer(run, "yes", by=by, store=store)
+    with pytest.raises(ValueError, match="by= is a name"):
+        send_signal(run, "paid", by=by, store=store)
+
+
 def test_a_run_that_is_not_there(store: Store) -> None:
     with pytest.raises(RunNotFound):
         answer("01m8jb6v7yksr9rmc6jr4w78sj", "yes", store=store)

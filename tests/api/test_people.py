@@ -172,6 +172,8 @@ def test_questions_that_cannot_be_asked(store: Store) -> None:
         ({"choices": ["a"], "schema": int}, ValueError),
         ({"schema": {"type": "nothing"}}, ValueError),
         ({"schema": object()}, TypeError),
+        ({"schema": {"$ref": "http://127.0.0.1:9/schema"}}, ValueError),
+        ({"schema": {"type": "array", "items": {"$ref": "#/$defs/Missing"}, "minItems": 1}}, ValueError),
         ({"default": 1}, ValueError),
         ({"default": "c", "choices": ["a"], "deadline": 5}, ValueError),
         ({"deadline": -1}, ValueError),
@@ -334,6 +336,42 @@ def test_outside_of_every_run_it_is_refused() -> None:
         asyncio.run(agentloom.ask("?"))
     with pytest.raises(NoActiveRun, match="signal"):
         sync.signal("x")
+
+
+def test_in_the_body_of_a_tool_it_says_where_to_ask(store: Store) -> None:
+    @tool
+    async def charges() -> Any:
+        return await agentloom.ask("sure?")
+
+    @agent
+    async def program() -> Any:
+        return await charges()
+
+    with pytest.raises(NotSupported, match="in the body of a tool"):
+        program.run(store=store)
+
+
+def test_where_nothing_is_recorded_nothing_can_be_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTLOOM", "off")
+
+    async def main() -> Any:
+        return await agentloom.record(agentloom.ask("?"))
+
+    with pytest.raises(NotSupported, match="AGENTLOOM=off"):
+        asyncio.run(main())
+
+
+def test_a_long_argument_is_cut_in_the_question_alone(store: Store) -> None:
+    @tool
+    def post(text: str) -> None: ...
+
+    @agent
+    async def program() -> None:
+        await agentloom.approve(post, "x" * 5000)
+
+    (ask,) = left(lambda: program.run(store=store)).asks
+    assert len(ask.question) < 300
+    assert ask.approval["args"]["text"] == "x" * 5000
 
 
 def test_an_answer_that_came_around_the_checks_is_an_error_of_the_call(store: Store) -> None:

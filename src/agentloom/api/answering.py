@@ -39,6 +39,7 @@ __all__ = ["answer", "inbox", "send_signal", "waiting"]
 
 _ENDED = frozenset(("completed", "failed", "cancelled", "damaged"))
 _NO_RESULT = object()
+_MOST_NAME = 200
 
 
 def answer(
@@ -64,6 +65,7 @@ def answer(
     ``StaleAnswer``, ``ReusedAnswer`` (also of all but one who answer at once), ``UnauthorisedAnswer``,
     ``InvalidAnswer``. ``ValueRefused`` for a value that cannot be kept, or holds a secret.
     """
+    _check_name("by", by)
     chosen, run, journal = _opened(run, store, "answer")
     found = _the_one(chosen, asks_of(journal), None if ask is None else str(ask))
     at = time.time_ns()
@@ -99,7 +101,8 @@ def send_signal(
     ``key``: an id of the message: one that was sent before is not sent again (``MailTaken``), so that a sender can try
     again after a failure. ``StaleAnswer`` where the run has ended.
     """
-    if not name:
+    _check_name("by", by)
+    if not isinstance(cast("object", name), str) or not name:
         raise ValueError("a signal has a name")
     chosen, run, journal = _opened(run, store, "send_signal")
     asked = asks_of(journal)
@@ -291,6 +294,14 @@ def _granted(ask: OpenAsk, value: object, by: str | None, at: int) -> dict[str, 
         problem = 'an approval is yes or no, or {"granted": true or false, "reason": text}'
         raise _invalid(ask, [{"where": "", "what": problem}], "answer yes or no")
     return {"granted": granted, "by": by, "at": at, **({} if reason is None else {"reason": reason})}
+
+
+def _check_name(what: str, name: object) -> None:
+    """``ValueError`` for a name that could not be shown as one in a line."""
+    if name is not None and not (
+        isinstance(name, str) and 0 < len(name) <= _MOST_NAME and name.isprintable()
+    ):
+        raise ValueError(f"{what}= is a name: a text of 1 to {_MOST_NAME} characters that can be printed")
 
 
 def _mapping(value: object) -> dict[str, Any]:

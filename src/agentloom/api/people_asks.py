@@ -15,12 +15,15 @@ from typing import Any, cast
 from agentloom.api.grants import Grant, Wanted
 from agentloom.api.people_terminal import answered_here
 from agentloom.api.people_values import Reader, as_json, bare, problems_of, schema_of, yes_or_no
+from agentloom.errors import NotSupported
 from agentloom.format.values import decode, encode
 from agentloom.format.words import kind_of
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.left_out import taking_part
 from agentloom.runtime.outside import Outside
 from agentloom.runtime.registry import TYPES
+from agentloom.runtime.scope import current
+from agentloom.runtime.work import under_way
 
 __all__ = ["NO_DEFAULT", "Deadline", "approve_spec", "ask_spec", "here", "here_async", "signal_spec"]
 
@@ -34,6 +37,8 @@ class _NoDefault:
 
 
 NO_DEFAULT: Any = _NoDefault()
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MOST_SHOWN = 200  # characters of an argument in the question that is made for an approval
 
 
 def here(call: Call) -> object:
@@ -45,6 +50,16 @@ def here(call: Call) -> object:
 async def here_async(call: Call) -> object:
     """As ``here``, for an awaited call."""
     return answered_here(call)
+
+
+def _in_a_run(what: str) -> None:
+    """``NotSupported`` in the body of a tool, ``NoActiveRun`` outside of every run."""
+    if current() is None and under_way() is not None:
+        raise NotSupported(
+            f"{what}() was called in the body of a tool or of other host work, which cannot be left in the middle",
+            hint="ask in the code of the agent, before the tool is called: approve(tool, ...)",
+        )
+    taking_part(what)
 
 
 # -- ask -------------------------------------------------------------------------------------------------------------
@@ -60,7 +75,7 @@ def ask_spec(
     approver: str | Iterable[str] | None,
 ) -> CallSpec:
     """A question to a person. ``TypeError``, ``ValueError`` for what cannot be asked."""
-    taking_part("ask")
+    _in_a_run("ask")
     if not isinstance(cast("object", question), str) or not question.strip():
         raise ValueError("ask() takes the question, a text that says something")
     request: dict[str, object] = {"question": question}
@@ -166,7 +181,7 @@ def approve_spec(
     expires: Deadline,
 ) -> tuple[CallSpec, Callable[[object], Grant]]:
     """The question whether a call may be made; and what makes a grant of its answer."""
-    taking_part("approve")
+    _in_a_run("approve")
     own: dict[str, object] = {
         "question": question, "approver": approver, "evidence": evidence, "deadline": deadline, "expires": expires,
     }  # fmt: skip
@@ -181,10 +196,8 @@ def approve_spec(
     }
     request: dict[str, object] = {"approval": approval}
     if question is None:
-        given = ", ".join(
-            f"{name}={value!r}" for name, value in cast("dict[str, object]", approval["args"]).items()
-        )
-        question = f"Approve {wanted.name}({given})?"
+        given = cast("dict[str, object]", approval["args"]).items()
+        question = f"Approve {wanted.name}({', '.join(f'{name}={_shown(value)}' for name, value in given)})?"
     else:
         request["question"] = question
     facts: dict[str, object] = {"question": question, "approval": _plain(approval)}
@@ -222,6 +235,11 @@ def _refuse_shared_words(tool: Any, words: list[str]) -> None:
         )
 
 
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
+
+
 def _mapping(said: object) -> dict[str, object]:
     return dict(cast("dict[str, object]", said)) if isinstance(said, dict) else {}
 
@@ -239,7 +257,7 @@ def _granted(said: object) -> dict[str, object]:
 
 def signal_spec(name: str, deadline: Deadline, default: object) -> CallSpec:
     """A wait for a named message."""
-    taking_part("signal")
+    _in_a_run("signal")
     if not isinstance(cast("object", name), str) or not name:
         raise ValueError("signal() takes the name of the message, a text")
     request: dict[str, object] = {"name": name}
@@ -267,7 +285,7 @@ def _due(deadline: object, request: dict[str, object], what: str) -> int | None:
                 f"{what}={deadline!r} has no time zone: give an aware datetime, or seconds from now"
             )
         request[what] = deadline
-        return round(deadline.timestamp()) * 10**9
+        return (deadline - _EPOCH) // dt.timedelta(microseconds=1) * 1000
     seconds = deadline.total_seconds() if isinstance(deadline, dt.timedelta) else deadline
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise TypeError(

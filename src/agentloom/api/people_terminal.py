@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable
 
 from agentloom.api.people_values import problems_of, value_of_text, yes_or_no
+from agentloom.errors import NotSupported
 from agentloom.runtime.asks import OpenAsk, asked_by
 from agentloom.runtime.calls import Call
 from agentloom.runtime.guard_input import terminal_reader
+from agentloom.runtime.left_out import left_out_here
 from agentloom.runtime.waits import refuse_wait
 
 __all__ = ["answered_here", "prompt_of", "typed"]
@@ -21,6 +23,13 @@ def answered_here(call: Call) -> object:
     read = terminal_reader()
     outside = call.spec.outside
     if read is None or outside is None or outside.kind != "answer":
+        left = left_out_here()
+        if left is not None:
+            raise NotSupported(
+                f"{call.type} {call.name} waits for somebody, and nothing is recorded that could be gone on with"
+                f" ({left.why})",
+                hint="record the run",
+            )
         raise refuse_wait(call)
     said = typed(asked_by(call, run="", agent=""), read)
     return said if outside.read is None else outside.read(said)

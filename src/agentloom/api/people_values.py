@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
+from urllib.parse import unquote
 
 from agentloom.errors import NotSupported
 from agentloom.runtime.asks import OpenAsk
@@ -97,6 +98,37 @@ def _check(schema: Mapping[str, Any]) -> None:
             checker.check_schema(schema)
         except jsonschema.SchemaError as error:
             raise ValueError(f"schema= is no JSON Schema: {error.message}") from None
+        for place in _references(schema):
+            if not place.startswith("#"):
+                raise ValueError(
+                    f"schema= refers to {place!r}: references are to its own definitions (#/$defs/...)"
+                )
+            if place.startswith("#/") and not _leads_somewhere(schema, place):
+                raise ValueError(f"schema= refers to {place!r}, which it does not hold")
+
+
+def _leads_somewhere(schema: Any, pointer: str) -> bool:
+    """Whether a JSON pointer (RFC 6901) names a part of the schema."""
+    for step in pointer.removeprefix("#/").split("/"):
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, list) and name.isdecimal() and int(name) < len(_list(schema)):
+            schema = schema[int(name)]
+        elif isinstance(schema, Mapping) and name in schema:
+            schema = cast("Mapping[str, Any]", schema)[name]
+        else:
+            return False
+    return True
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        for word, one in cast("Mapping[str, Any]", schema).items():
+            if word in ("$ref", "$dynamicRef") and isinstance(one, str):
+                yield one
+            yield from _references(one)
+    elif isinstance(schema, list):
+        for one in _list(schema):
+            yield from _references(one)
 
 
 def _module(name: str, what: str) -> Any:
@@ -132,7 +164,12 @@ def problems_of(
     checker = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     # An empty registry: a reference to an address is an error, never a request.
     validator = checker(schema, registry=_module("referencing", "a JSON Schema").Registry())
-    found = sorted(validator.iter_errors(plain), key=lambda one: [str(step) for step in one.absolute_path])
+    try:
+        found = sorted(
+            validator.iter_errors(plain), key=lambda one: [str(step) for step in one.absolute_path]
+        )
+    except _module("referencing", "a JSON Schema").exceptions.Unresolvable as error:
+        raise ValueError(f"the schema refers to {error.ref!r}, which it does not hold") from None
     return [{"where": _where(one.absolute_path), "what": str(one.message)[:240]} for one in found[:_MOST]]
 
 
