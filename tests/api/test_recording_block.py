@@ -19,6 +19,8 @@ import pytest
 import agentloom
 from agentloom import DivergenceError, Trace, agent, record, replaying, tool, trace_of
 from agentloom.errors import NotSupported, TargetError
+from agentloom.runtime.boundary import open_async
+from agentloom.runtime.calls import CallSpec
 from agentloom.store import MemoryStore
 from agentloom.testing import FakeProvider, Says
 from tests.api import recorded_programs as programs
@@ -422,3 +424,63 @@ async def test_threads_and_pools_of_an_async_block_carry_the_run(store: MemorySt
         assert ran == [1, 2, 3, 4, 5]
         assert pool.submit(note_down, 6).result() == 18  # what comes after the run is none of it
     assert len(run.trace.calls) == 5
+
+
+async def numbers(went: asyncio.Event) -> AsyncIterator[object]:
+    for number in range(3):
+        yield number
+    went.set()
+
+
+@in_loop
+async def test_a_stream_that_one_task_reads_and_a_call_that_another_makes(store: MemoryStore) -> None:
+    """All chunks are there when the first is asked for: nobody waits, and nothing is marked."""
+
+    async def main(where: Any = None) -> Any:
+        went, asked = asyncio.Event(), asyncio.Event()
+        seen: list[Any] = []
+
+        async def reads() -> None:
+            stream = open_async(CallSpec("http", "stream", {}, stream=True), lambda _: numbers(went))
+            if where is not None:
+                await went.wait()
+            asked.set()
+            seen.extend([part async for part in stream])
+
+        async def calls() -> None:
+            await asked.wait()
+            seen.append(await look(5))
+
+        with record("both", store=where) as run:
+            await asyncio.gather(reads(), calls())
+            run.output = seen
+        return run
+
+    run = await main(store)
+    assert not gaps(run.trace)
+    assert sorted(run.trace.output) == [0, 1, 2, 10]
+    for _ in range(5):
+        with replaying(run.trace):
+            assert (await main()).report.verdict == "identical"
+
+
+@in_loop
+async def test_calls_that_overlapped_are_replayed_in_their_order_where_that_can_be(
+    store: MemoryStore,
+) -> None:
+    async def main(where: Any = None) -> Any:
+        seen: list[int] = []
+
+        async def one(number: int) -> None:
+            seen.extend([await look(number + step) for step in range(3)])
+
+        with record("overlap", store=where) as run:
+            await asyncio.gather(*(one(number) for number in (10, 20, 30)))
+            run.output = seen
+        return run
+
+    run = await main(store)
+    assert gaps(run.trace) == ["stock-loop"]
+    with replaying(run.trace), pytest.raises(DivergenceError):  # told soon, where others do not do their part
+        async with record("overlap"):
+            await asyncio.gather(look(10), look(21))

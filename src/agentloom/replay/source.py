@@ -35,6 +35,8 @@ __all__ = ["ReplaySource"]
 
 T = TypeVar("T")
 _SECOND = 1_000_000_000
+_DELIVERED = frozenset(("outcome", "chunk"))
+_BY_CALLS = frozenset(("request", *_DELIVERED))
 _ENDED_BEFORE = "The agent waits for its outcome; when recorded the run ended before it came."
 
 
@@ -372,6 +374,31 @@ class ReplaySource:
         if step is None or step.kind != "left" or step.call is not recorded:
             return None
         return self.recording.seconds(recorded.seq, step.seq)
+
+    def comes_first(self, call: Call | None, spec: CallSpec) -> bool:
+        """Whether something that others of the run do or wait for comes before this call's next delivery, or, where
+        there is no ``call`` yet, before its request."""
+        if self.finding is not None or self.unusable is not None or self._odd:
+            return False
+        step = self._step()
+        if step is None or step.call is None:
+            return False
+        if call is not None:
+            return step.kind in _BY_CALLS and step.call is not self._open.get(call.id)
+        if step.kind == "request":
+            return (step.call.type, step.call.name) != (spec.type, spec.name)
+        return step.kind in _BY_CALLS
+
+    def follows_another(self, call: Call) -> bool:
+        """Whether what came last was delivered to another call: its task has things to do before this one's goes on."""
+        last = self._steps[self._at - 1] if self._at else None
+        return last is not None and last.kind in _DELIVERED and last.call is not self._open.get(call.id)
+
+    def until_next(self) -> float:
+        """Seconds between what came last and what comes next, when recorded."""
+        step = self._step()
+        before = self._steps[self._at - 1].seq if self._at else 0
+        return 0.0 if step is None else self.recording.seconds(before, step.seq)
 
     def left_behind(self, call: Call) -> float | None:
         """Of a call in place that was under way when the recorded run ended: the seconds after which that was; else

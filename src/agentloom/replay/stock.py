@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentloom.errors import NotRecorded
 from agentloom.replay.source import ReplaySource
-from agentloom.runtime.calls import Arrival, Call
+from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.driver_async import AsyncDriver, one_turn
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ MORE = 5.0
 """Seconds that are waited for a cancellation, or for the end of the run, beyond twice the time after which it came when
 recorded."""
 
+_TURNS = 100  # of the loop, before others of the run are waited for in real time: they may sleep
+_SETTLING = 16  # turns until who has got an outcome has done what follows from it: futures, groups, timeouts
+_PAUSE = 0.005
+_PATIENCE = 0.25
+
 
 class ReplayInPlace:
     """Answers in the recorded order; nothing is performed, and nothing is waited for but what cancelled a call."""
@@ -38,7 +43,11 @@ class ReplayInPlace:
         self._over = threading.Event()
         self._until_over: list[asyncio.Future[None]] = []
 
+    def turn_inline(self, spec: CallSpec) -> None:
+        self._wait_for_its_turn(None, spec)
+
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
+        self._wait_for_its_turn(call, call.spec)
         self._wait_for_the_end(call)
         return self._source.inline(call, _never)
 
@@ -46,10 +55,15 @@ class ReplayInPlace:
         self._source.open_inline(call, _never)
 
     def next_inline(self, call: Call) -> Arrival:
+        self._wait_for_its_turn(call, call.spec)
         self._wait_for_the_end(call)
         return self._source.next_inline(call)
 
+    async def turn(self, spec: CallSpec) -> None:
+        await self._until_its_turn(None, spec)
+
     async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
+        await self._until_its_turn(call, call.spec)
         await self._end(call)
         await self._cut_off(call)
         arrival = self._source.inline(call, _never)
@@ -60,6 +74,7 @@ class ReplayInPlace:
         self._source.open_inline(call, _never)
 
     async def next(self, call: Call) -> Arrival:
+        await self._until_its_turn(call, call.spec)
         await self._end(call)
         await self._cut_off(call)
         arrival = self._source.next_inline(call)
@@ -93,6 +108,44 @@ class ReplayInPlace:
 
     def late(self, call: Call, session: Session) -> None:
         raise _after_the_end(call)
+
+    # Where other tasks and threads of the run did something first when recorded, they are let go on: as long as they
+    # get on, and twice as long as it took. Then it is told as it is.
+
+    async def _until_its_turn(self, call: Call | None, spec: CallSpec) -> None:
+        source = self._source
+        at, turns, waited = source.position, 0, 0.0
+        while self._holds(call, spec):
+            if source.position != at:
+                at, turns, waited = source.position, 0, 0.0
+            if turns < _TURNS:
+                turns += 1
+                await one_turn()
+            elif waited > 2 * source.until_next() + _PATIENCE:
+                return
+            else:
+                waited += _PAUSE
+                await asyncio.sleep(_PAUSE)
+        if call is not None and source.follows_another(call):
+            for _ in range(_SETTLING):
+                await one_turn()
+
+    def _wait_for_its_turn(self, call: Call | None, spec: CallSpec) -> None:
+        if _loop_runs():
+            return  # nobody else can go on while this thread waits
+        source = self._source
+        at, waited = source.position, 0.0
+        while self._holds(call, spec):
+            if source.position != at:
+                at, waited = source.position, 0.0
+            if waited > 2 * source.until_next() + _PATIENCE:
+                return
+            waited += _PAUSE
+            self._over.wait(_PAUSE)
+
+    def _holds(self, call: Call | None, spec: CallSpec) -> bool:
+        source = self._source
+        return source.comes_first(call, spec) and (call is None or source.left_behind(call) is None)
 
     # What was under way when the recorded run ended waits until this one does: then it is known that nobody in the run
     # waits for it.
@@ -131,6 +184,14 @@ class ReplayInPlace:
         limit = 2 * after + MORE
         await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=limit)
         raise self._source.not_cancelled(call, limit)
+
+
+def _loop_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _wake(future: asyncio.Future[None]) -> None:

@@ -75,6 +75,14 @@ class InPlace(Protocol):
         """The next chunk of such a stream, or its end."""
         ...
 
+    def turn_inline(self, spec: CallSpec) -> None:
+        """As ``turn``, for a caller that blocks."""
+        ...
+
+    async def turn(self, spec: CallSpec) -> None:
+        """Wait where others of the run have something to do before a call is made: on replay, by the recorded order."""
+        ...
+
     async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
         """Perform (or look up) a call. A cancellation of the waiting task is raised."""
         ...
@@ -132,6 +140,12 @@ class LiveInPlace:
         if arrival.kind == "outcome":
             del self._streams[call.id]
         return arrival
+
+    def turn_inline(self, spec: CallSpec) -> None:
+        pass
+
+    async def turn(self, spec: CallSpec) -> None:
+        pass
 
     async def awaited(self, call: Call, perform: Callable[[], Awaitable[object]]) -> Arrival:
         began = self._source.now()
@@ -396,6 +410,8 @@ class StockCalls:
 
     def call(self, spec: CallSpec, scope: Scope, perform: Callable[[Call], object]) -> object:
         """Make a call whose caller blocks. Raises what the call raised."""
+        if self.shared and self._under_way and not self.in_place.live:
+            self.in_place.turn_inline(spec)
         call = self._begin(spec, scope, waits=True)
         with self.waiting(scope):
             try:
@@ -408,6 +424,8 @@ class StockCalls:
         self, spec: CallSpec, scope: Scope, perform: Callable[[Call], Awaitable[object]]
     ) -> object:
         """Make an awaited call. Raises what the call raised; a cancelled one is written down as such."""
+        if self._under_way and not self.in_place.live:
+            await self.in_place.turn(spec)
         call = self._begin(spec, scope)
         with self.waiting(scope):
             try:
