@@ -418,3 +418,32 @@ def test_a_trace_can_be_answered_and_told(store: Store) -> None:
     trace.signal("paid", 3, by="bank", store=store)
     done = trace.resume(agent=program, store=store)
     assert (done.output, done.asks) == (["a", 3], [])
+
+
+def test_who_is_at_the_terminal_answers_where_no_other_process_could_go_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = iter("three\n3\nmaybe\nYES\nwhat?\ny\n".splitlines()).__next__
+    monkeypatch.setattr("agentloom.api.people_terminal.terminal_reader", lambda: read)
+
+    async def work() -> list[Any]:
+        many = await agentloom.ask("how many?", schema=int, evidence={"stock": 5})
+        sure = await agentloom.ask("sure?", choices=["yes", "no"], approver="ann")
+        grant = await agentloom.approve(refund, 812, 40.0)
+        return [many, sure, await grant()]
+
+    async def main() -> Any:
+        return await agentloom.record(work(), store=store)
+
+    assert asyncio.run(main()) == [3, "yes", "refunded"]
+    said = capsys.readouterr().err
+    shown = (
+        "how many?",
+        '"stock": 5',
+        "it is not of type integer",
+        "yes, no",
+        "for ann",
+        "none of the choices",
+    )
+    for words in (*shown, "yes or no?"):
+        assert words in said

@@ -109,12 +109,13 @@ def _check(schema: Mapping[str, Any]) -> None:
 
 def _leads_somewhere(schema: Any, pointer: str) -> bool:
     """Whether a JSON pointer (RFC 6901) names a part of the schema."""
+    found: Any = schema
     for step in pointer.removeprefix("#/").split("/"):
         name = unquote(step).replace("~1", "/").replace("~0", "~")
-        if isinstance(schema, list) and name.isdecimal() and int(name) < len(_list(schema)):
-            schema = schema[int(name)]
-        elif isinstance(schema, Mapping) and name in schema:
-            schema = cast("Mapping[str, Any]", schema)[name]
+        if isinstance(found, list) and name.isdecimal() and int(name) < len(_list(found)):
+            found = _list(found)[int(name)]
+        elif isinstance(found, Mapping) and name in found:
+            found = cast("Mapping[str, Any]", found)[name]
         else:
             return False
     return True
