@@ -480,7 +480,7 @@ def test_lines_of_threads_are_whole(scripts: Scripts) -> None:
 
 
 UNKEPT = """
-import contextvars, io, queue, signal, sys, threading
+import contextvars, io, logging, queue, signal, sys, threading
 def numbers(): yield from range(9)
 NUMBERS, PAIRS, JOBS = numbers(), zip("ab", "cd"), queue.SimpleQueue()
 STOP = threading.Event()
@@ -493,6 +493,7 @@ def change(n):
     threading.Thread(target=STOP.wait).start()
     signal.signal(signal.SIGUSR1, Handler())
     contextvars.ContextVar("nameless").set(n)
+    logging.getLogger("of.file").addHandler(logging.FileHandler("written.log", delay=True))
     sys.stdout = io.TextIOWrapper(io.BytesIO(), write_through=True)
 """
 
@@ -513,6 +514,7 @@ def test_what_does_not_come_back_is_named_and_a_replay_says_so(scripts: Scripts)
             "sets a handler of SIGUSR1, which a replay does not find by a name",
             "sets the context variable nameless, which has no name in a module",
             "replaces sys.stdout",
+            "gives the logger of.file a handler that writes nothing on replay",
         ):
             assert f"calls tool change, which {what}" in said, (what, said)
 

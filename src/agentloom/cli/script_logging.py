@@ -7,9 +7,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from agentloom.cli.script_names import Unkept
-
-__all__ = ["keep_logging", "look_at_logging", "put_logging"]
+__all__ = ["keep_logging", "look_at_logging", "put_logging", "told_of_logging"]
 
 _OURS = "agentloom"
 _STREAMS = ("stdout", "stderr")
@@ -76,11 +74,20 @@ def _made_of(handler: Any) -> list[Any]:
     return [stream, [formatter._fmt, formatter.datefmt, letter]]
 
 
+def told_of_logging(kept: dict[str, Any]) -> str | None:
+    """In words, which loggers have handlers for which an empty one stands on replay."""
+    others = [
+        name or "root"
+        for name, found in kept.items()
+        if name != "=" and any(one[0] == [] for one in found[3])
+    ]
+    return f"gives the logger {', '.join(others)} a handler that writes nothing on replay" if others else None
+
+
 def put_logging(kept: dict[str, Any]) -> None:
-    """Set what was kept. ``Unkept`` names loggers with handlers that are not what they were."""
+    """Set what was kept."""
     import logging
 
-    others: list[str] = []
     for name, found in kept.items():
         if name == "=":
             logging.disable(found[0])
@@ -93,13 +100,9 @@ def put_logging(kept: dict[str, Any]) -> None:
                 handler: Any = old[made_of] if made_of < len(old) else logging.NullHandler()
             else:
                 handler = _made(made_of)
-                if not made_of:
-                    others.append(name or "root")
             handler.setLevel(its_level)
             logger.addHandler(handler)
         logger.setLevel(level)
-    if others:
-        raise Unkept(f"gave the logger {', '.join(others)} a handler that writes nothing on a replay")
 
 
 def _made(made_of: list[Any]) -> Any:

@@ -16,13 +16,15 @@ import os
 import re
 import signal
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, cast
 
 from agentloom.cli.script_kinds import is_own
-from agentloom.cli.script_logging import keep_logging, look_at_logging, put_logging
+from agentloom.cli.script_logging import keep_logging, look_at_logging, put_logging, told_of_logging
 from agentloom.cli.script_names import Unkept, found_by_name, name_of
 from agentloom.runtime.guard_names import stand_in
 from agentloom.runtime.guard_start import REAL_FOLDER
@@ -36,11 +38,13 @@ _chdir, _umask, _setlocale = os.chdir, os.umask, locale.setlocale
 @dataclass(frozen=True, slots=True)
 class Probe:
     """``look`` gives what there is; ``keep(before, after)`` what is written of it where these are not equal,
-    or raises ``Unkept``; ``put`` brings about what was kept, or raises ``Unkept``."""
+    or raises ``Unkept``; ``put`` brings about what was kept, or raises ``Unkept``; ``tell`` says in words
+    what of that is not as it was."""
 
     look: Callable[[], Any]
     keep: Callable[[Any, Any], Any]
     put: Callable[[Any], None]
+    tell: Callable[[Any], str | None] | None = None
 
 
 def _after(_: Any, now: Any) -> Any:
@@ -125,12 +129,17 @@ def _put_locale(name: str) -> None:
         raise Unkept(f"set the locale {name}, which is not there now") from error
 
 
+def _keep_zone(_: Any, __: Any) -> Any:
+    raise Unkept("changes the time zone of the process")
+
+
 def _hooks() -> dict[str, Any]:
     return {f"{module.__name__}.{name}": getattr(module, name) for module, names in _HOOKS for name in names}
 
 
 _HOOKS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (sys, ("excepthook", "displayhook", "unraisablehook", "stdin", "stdout", "stderr")),
+    (threading, ("excepthook",)),
 )
 
 
@@ -148,7 +157,8 @@ def _keep_hooks(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
 def _put_hooks(kept: dict[str, str]) -> None:
     for name, found in kept.items():
         try:
-            setattr(sys, name.partition(".")[2], found_by_name(found))
+            module, _, attribute = name.partition(".")
+            setattr(sys.modules[module], attribute, found_by_name(found))
         except LookupError as error:
             raise Unkept(f"replaced {name} by {found}, which is not there now") from error
 
@@ -342,6 +352,7 @@ PROBES: dict[str, Probe] = {
     "folder": Probe(_folder, _keep_folder, _put_folder),
     "umask": Probe(_mask, _after, _put_mask),
     "path": Probe(lambda: list(sys.path), _keep_path, _put_path),
+    "zone": Probe(lambda: (time.tzname, time.timezone), _keep_zone, _never),
     "recursion": Probe(sys.getrecursionlimit, _after, sys.setrecursionlimit),
     "collector": Probe(gc.isenabled, _after, _set_collector),
     "timeout": Probe(_timeout, _after, _put_timeout),
@@ -351,7 +362,7 @@ PROBES: dict[str, Probe] = {
     "timer": Probe(_timer, _keep_timer, _never),
     "exits": Probe(lambda: list(_exits), _keep_exits, _put_exits),
     "warnings": Probe(_filters, _keep_filters, _put_filters),
-    "logging": Probe(look_at_logging, keep_logging, put_logging),
+    "logging": Probe(look_at_logging, keep_logging, put_logging, told_of_logging),
     "decimal": Probe(_decimal, _after, _put_decimal),
     "numpy": Probe(_numpy, _after, _put_numpy),
 }

@@ -96,6 +96,8 @@ class State:
                 told.append(f"changes {name} of the process: {refused.type_name}, {refused.reason}")
             else:
                 kept[name] = found
+                if probe.tell is not None and (words := probe.tell(found)) is not None:
+                    told.append(words)
         told += self._left_going()
         return kept, told
 
