@@ -21,7 +21,7 @@ from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from agentloom.errors import ControlFlow, NotSupported, Stopped
+from agentloom.errors import ControlFlow, NotSupported, Stopped, StoreFailed
 from agentloom.format.words import kind_of
 from agentloom.runtime import plainly, thread_locks
 from agentloom.runtime.calls import Arrival, Call, CallSpec
@@ -410,7 +410,7 @@ class Baton:
     def _fail(self, failure: BaseException) -> bool:
         """The run is over: every strand is woken, and its next host call stops it again. False: there is none."""
         engine = self.session.engine
-        if engine.failure is None and isinstance(failure, ControlFlow):
+        if engine.failure is None and isinstance(failure, ControlFlow | StoreFailed):
             engine.failure = failure
         for strand in [*self._calls]:
             self.wake(strand, Delivery(None, "outcome", error=failure))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Self, cast
 
-from agentloom.errors import ControlFlow, NotSupported
+from agentloom.errors import ControlFlow, NotSupported, StoreFailed
 from agentloom.runtime import plainly
 from agentloom.runtime.calls import Call, CallSpec
 from agentloom.runtime.engine import Delivery
@@ -40,7 +40,7 @@ def call_inline(spec: CallSpec, perform: Callable[[Call], object]) -> object:
     call = engine.begin(spec, scope, waits=True)
     try:
         arrival = session.source.inline(call, partial(perform, call))
-    except ControlFlow as failure:
+    except (ControlFlow, StoreFailed) as failure:
         engine.fail(failure)
     return engine.deliver(arrival).unwrap()
 

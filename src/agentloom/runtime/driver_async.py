@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, TypeVar
 
-from agentloom.errors import ControlFlow
+from agentloom.errors import ControlFlow, StoreFailed
 from agentloom.runtime.calls import Arrival
 from agentloom.runtime.engine import Delivery
 from agentloom.runtime.left_behind import tell_tasks
@@ -162,7 +162,7 @@ class AsyncDriver:
             else:
                 try:
                     arrival = source.poll(loop.next_timer() if baton is None else self._next_timer())
-                except ControlFlow as failure:
+                except (ControlFlow, StoreFailed) as failure:
                     engine.fail(failure)
             if arrival is None:
                 if quiescent and (baton is None or not baton.outside):
@@ -188,8 +188,8 @@ class AsyncDriver:
         """Nothing goes on here until something arrives: the run may end the work of this process."""
         try:
             source.rests(self._next_timer())
-        except ControlFlow as suspended:
-            self.session.engine.fail(suspended)
+        except (ControlFlow, StoreFailed) as left:
+            self.session.engine.fail(left)
 
     def _deliver(self, delivery: Delivery, *, quiescent: bool) -> None:
         """Give an event to whom it is for: the loop, or a thread of the run."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from agentloom.errors import Expired, NotSupported, Suspend
+from agentloom.errors import Expired, FormatError, NotSupported, RunNotFound, StoreFailed, Suspend
 from agentloom.format.values import Types, decode
 from agentloom.runtime.calls import Arrival, Call
 from agentloom.runtime.guard_start import REAL_CLOCKS
@@ -41,7 +41,7 @@ class Waits:
         patience: int = PATIENCE,
         clock: Callable[[], int] = REAL_CLOCKS["time_ns"],
     ) -> None:
-        self._mail = mail
+        self._read = mail
         self.start = start
         self._types = types
         self._taken = set(taken)
@@ -49,6 +49,13 @@ class Waits:
         self._patience = patience
         self._clock = clock
         self._waiting: dict[str, _Waiting] = {}
+
+    def _mail(self) -> list[Mail]:
+        """All mail of the run. ``StoreFailed`` where it cannot be read: the run is left then, and has not failed."""
+        try:
+            return self._read()
+        except (FormatError, RunNotFound) as error:
+            raise StoreFailed(error.message, hint=error.hint) from error
 
     def __len__(self) -> int:
         return len(self._waiting)

@@ -48,6 +48,7 @@ class LocalStore:
         self._leases = os.path.join(self.root, "leases")
         self._mailbox = Mailbox(system, os.path.join(self.root, "mail"))
         self._index = Index(os.path.join(self.root, "index.sqlite"))
+        self._safe = False  # the folders themselves are on the disk
 
     def __repr__(self) -> str:
         return f"LocalStore({self.root!r})"
@@ -114,6 +115,9 @@ class LocalStore:
             end = recovered(data, run)
             if end < len(data):
                 self._system.ftruncate(fd, end)
+            if self.durability == "power":
+                self._sync_folders()  # whoever made it may not have
+                self._system.fdatasync(fd)
             return LocalAppender(self._system, path, run, fd, end, lease, self.durability, len(data) - end)
         except BaseException:
             lease.release()
@@ -228,13 +232,21 @@ class LocalStore:
             raise AssertionError("unreachable")
         try:
             if self.durability == "power":
-                self._sync_folder(self._runs)
+                self._sync_folders()
         except OSError:
             shut(self._system, fd)
             with contextlib.suppress(OSError):
                 self._system.unlink(path)
             raise
         return fd
+
+    def _sync_folders(self) -> None:
+        """Have the name of a trace outlive a power cut, and those of the folders that it is in."""
+        if not self._safe:
+            self._sync_folder(os.path.dirname(self.root))
+            self._sync_folder(self.root)
+            self._safe = True
+        self._sync_folder(self._runs)
 
     def _sync_folder(self, path: str) -> None:
         fd = self._system.open(path, os.O_RDONLY | CLOEXEC)
@@ -259,6 +271,8 @@ class LocalStore:
             parent = os.path.dirname(parent)
         for folder in reversed(missing_parents):
             self._folder(folder)
+            if self.durability == "power":
+                self._sync_folder(os.path.dirname(folder))
         self._folder(self.root)
         ours = set(self._system.listdir(self.root)) <= {
             "runs",
