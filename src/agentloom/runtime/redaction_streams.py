@@ -80,9 +80,10 @@ class Joined:
         """The chunks as they are written; the very same where nothing in them is secret. ``final``: no more
         will come."""
         numbered, in_order = self._ways
-        spans = [numbered.spans(values, final=final)]
-        if numbered.loose:  # without such an item nothing could go on in the item after it
-            spans.append(in_order.spans(values, final=final))
+        spans = [numbered.spans(list(enumerate(values)), final=final)]
+        loose = sorted(numbered.loose)
+        if loose:  # in the others nothing could go on in the item after it
+            spans.append(in_order.spans([(number, values[number]) for number in loose], final=final))
         made = _changed(values, spans)
         self._redactor.was_joined(made)
         return made
@@ -91,7 +92,7 @@ class Joined:
 def flowing(redactor: _Redactor, tree: Tree) -> Tree:
     """A payload in which no secret goes on from one item of a list in the next; the very same where none does. What in
     one item stands for itself is for whoever looks at each text."""
-    spans = _Texts(redactor, in_order=True, lists=True).spans([tree], final=True)
+    spans = _Texts(redactor, in_order=True, lists=True).spans([(0, tree)], final=True)
     return _changed([tree], [spans])[0] if spans else tree
 
 
@@ -105,15 +106,15 @@ class _Texts:
         self._in_order = in_order
         self._lists = lists
         self._texts: dict[Path, _Text] = {}
-        self.loose = False
-        """Whether there is an item of a list without a number of its own among what was looked at last."""
+        self.loose: set[int] = set()
+        """Chunks of those looked at last that have an item of a list without a number of its own."""
 
-    def spans(self, values: Sequence[Tree], *, final: bool) -> dict[tuple[int, Path], list[Cut]]:
-        """What is to be replaced in each piece."""
+    def spans(self, values: Sequence[tuple[int, Tree]], *, final: bool) -> dict[tuple[int, Path], list[Cut]]:
+        """What is to be replaced in each piece of chunks with their numbers."""
         for text in self._texts.values():
             text.pieces.clear()
-        self.loose = False
-        for number, value in enumerate(values):
+        self.loose.clear()
+        for number, value in values:
             self._collect(number, value, (), (), _LEVELS, not self._in_order)
         found: dict[tuple[int, Path], list[Cut]] = {}
         for text in self._texts.values():
@@ -144,7 +145,7 @@ class _Texts:
                 else:
                     continue
                 if not own:
-                    self.loose = True
+                    self.loose.add(number)
                 at = (*key, index) if message or not (own or self._in_order) else key
                 self._collect(number, item, (*place, index), at, levels - 1, wanted or not own)
 
@@ -230,7 +231,7 @@ class _Texts:
 def _marks(tree: dict[str, Any]) -> Path:
     """The numbers that a chunk gives its part; of an event whose delta is a text, its type too: audio and what is said
     in it come by turns, under the same numbers."""
-    marks = tuple(tree[name] for name in _NUMBERED if type(tree.get(name)) is int)
+    marks = tuple([tree[name] for name in _NUMBERED if type(tree.get(name)) is int])
     if type(tree.get("delta")) is str:
         if not marks and type(tree.get("item_id")) is str:
             marks = (tree["item_id"],)
