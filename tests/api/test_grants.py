@@ -180,3 +180,40 @@ def test_values_of_user_types_are_compared_as_they_are_kept(store: Store) -> Non
 
     assert approved(program, store) == ["arguments", 812]
     assert DONE[0] == Order(812)
+
+
+@tool(secret=["card", "order.pin"], noted=["trace"])
+def pay(order: dict[str, Any], card: str, trace: int = 0) -> str:
+    DONE.append((order, card, trace))
+    return "paid"
+
+
+def test_what_a_tool_keeps_secret_is_not_in_the_question(store: Store) -> None:
+    cards = ["visa 4111 pin one"]
+
+    @agent
+    def program() -> list[object]:
+        order = {"number": 812, "pin": "tango-7"}
+        grant = sync.approve(pay, order, cards[0], trace=len(cards))
+        try:
+            grant(pay, order, "another card", trace=len(cards))
+        except GrantRefused as error:
+            return [error.message, grant()]
+        return []
+
+    with pytest.raises(Suspended) as caught:
+        program.run(store=store)
+    (ask,) = caught.value.asks
+    assert ask.approval is not None
+    assert ask.approval["args"] == {"order": {"number": 812}, "trace": 1}
+    assert ask.question == "Approve pay(order={'number': 812}, trace=1)?"
+    cards.append("noted arguments may be others in a replay")
+    answer(caught.value.run, "yes", store=store)
+    trace = resume(caught.value.run, program, store=store)
+    assert trace.output == [
+        "pay was not called: its approval is for other arguments: card is not what was approved", "paid",
+    ]  # fmt: skip
+    assert DONE == [({"number": 812, "pin": "tango-7"}, "visa 4111 pin one", 2)]
+    entries = b"".join(line for line in store.read(trace.run_id).splitlines() if b"sync.approve" not in line)
+    assert b"4111" not in entries
+    assert b"tango-7" not in entries

@@ -7,15 +7,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from agentloom.errors import GrantRefused
 from agentloom.format.canonical import canonical
-from agentloom.format.values import Tree, encode
+from agentloom.format.values import Tree, decode, encode
 from agentloom.runtime.boundary import mark
+from agentloom.runtime.changes import in_effect
 from agentloom.runtime.guard_clock import wall
 from agentloom.runtime.left_out import taking_part
+from agentloom.runtime.profiles import Profile, all_key, parts_of, split
 from agentloom.runtime.registry import TYPES, declare_annotations
+from agentloom.runtime.scope import current
 from agentloom.runtime.session import Session
 from agentloom.runtime.tool_schema import schema_of_tool
 
@@ -30,7 +33,8 @@ def run_clock(session: Session) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call that somebody is asked to approve."""
+    """A call that somebody is asked to approve. ``arguments``: all of them, which have to be the same; ``shown``: those
+    that may be written; ``asked``: those that a replay compares."""
 
     tool: Callable[..., Any]
     args: tuple[object, ...]
@@ -38,6 +42,8 @@ class Wanted:
     name: str
     arguments: dict[str, Tree]
     schema: dict[str, Tree]
+    shown: dict[str, object]
+    asked: dict[str, object]
 
     @classmethod
     def of(cls, tool: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> Wanted:
@@ -52,8 +58,26 @@ class Wanted:
         declare_annotations(tool)
         bound = inspect.signature(tool).bind(*args, **kwargs)
         bound.apply_defaults()
-        arguments = {name: encode(value, TYPES) for name, value in bound.arguments.items()}
-        return cls(tool, args, kwargs, str(maker.name), arguments, schema_of_tool(tool))
+        given = dict(bound.arguments)
+        arguments = {name: encode(value, TYPES) for name, value in given.items()}
+        shown, asked = _parts(in_effect("tool/1", maker.change), given)
+        return cls(tool, args, kwargs, str(maker.name), arguments, schema_of_tool(tool), shown, asked)
+
+
+def _parts(rule: Profile, arguments: dict[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """Arguments without what the tool says is secret; and without what it says is only noted, too."""
+    request: dict[str, object] = {"args": arguments}
+    if all_key(rule, request):
+        return arguments, arguments
+    parts = split(rule, request)
+    scope = current()
+    redactor = None if scope is None else scope.session.engine.redactor
+    if parts.secret_paths and redactor is not None:
+        redactor.learn_request(rule, request)
+    tree = cast("dict[str, Tree]", encode(parts.written(request), TYPES))
+    asked = parts_of(rule, tree, "key") if not rule.whole else tree
+    shown, compared = (cast("dict[str, object]", decode(one.get("args", {}), TYPES)) for one in (tree, asked))
+    return shown, compared
 
 
 class Grant:

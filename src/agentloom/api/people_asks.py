@@ -189,15 +189,11 @@ def approve_spec(
     if isinstance(tool, functools.partial):
         tool, args, kwargs = tool.func, (*tool.args, *args), {**tool.keywords, **kwargs}
     wanted = Wanted.of(tool, args, kwargs)
-    approval: dict[str, object] = {
-        "tool": wanted.name,
-        "args": {name: decode(one, TYPES) for name, one in wanted.arguments.items()},
-        "schema": wanted.schema,
-    }
-    request: dict[str, object] = {"approval": approval}
+    approval: dict[str, object] = {"tool": wanted.name, "args": wanted.shown, "schema": wanted.schema}
+    request: dict[str, object] = {"approval": {**approval, "args": wanted.asked}}
     if question is None:
-        given = cast("dict[str, object]", approval["args"]).items()
-        question = f"Approve {wanted.name}({', '.join(f'{name}={_shown(value)}' for name, value in given)})?"
+        given = ", ".join(f"{name}={_shown(value)}" for name, value in wanted.shown.items())
+        question = f"Approve {wanted.name}({given})?"
     else:
         request["question"] = question
     facts: dict[str, object] = {"question": question, "approval": _plain(approval)}

@@ -217,6 +217,11 @@ class _Maker:
         simple = all(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters.values())
         self._names = tuple(parameters) if simple else ()
 
+    @property
+    def change(self) -> Change | None:
+        """What the tool changes of the profile of tools."""
+        return self._change
+
     def spec(self, args: tuple[object, ...], kwargs: dict[str, object]) -> CallSpec:
         """The call's arguments by parameter name, defaults included: a changed default is a changed call."""
         if not self._declared:
