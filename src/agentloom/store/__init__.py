@@ -36,6 +36,8 @@ def open_store(location: str | os.PathLike[str] | None = None) -> Store:
     Nothing is made on the disk until the first run is written. ``:memory:`` is a new store of this process; other
     kinds of places (``s3://...``) are `NotSupported`. AGENTLOOM_DURABILITY=power makes every entry survive a power cut.
     """
+    if location is not None and not isinstance(location, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _no_store(location)
     place = os.fspath(location) if location is not None else os.environ.get("AGENTLOOM_STORE") or DEFAULT
     if place == ":memory:":
         return MemoryStore()
@@ -45,3 +47,17 @@ def open_store(location: str | os.PathLike[str] | None = None) -> Store:
         )
     durability = os.environ.get("AGENTLOOM_DURABILITY") or "process"
     return LocalStore(os.path.expanduser(place), durability=checked_durability(durability))
+
+
+def _no_store(given: object) -> TypeError:
+    """The error for what is neither a place nor a store: which methods of one it lacks."""
+    methods = [name for name in vars(Store) if not name.startswith("_") and callable(getattr(Store, name))]
+    lacks = [name for name in methods if not hasattr(given, name)]
+    what = f"{type(given).__module__}.{type(given).__qualname__}"
+    if len(lacks) == len(methods):
+        return TypeError(
+            f"a store is a folder or an object with the methods of agentloom.store.Store, not {what}"
+        )
+    return TypeError(
+        f"{what} is no store: it lacks {', '.join(lacks)} (agentloom.testing.store_contract holds a store to them)"
+    )

@@ -10,22 +10,23 @@
 
     TestMyMachine = MyMachine.TestCase
 
-Runs are created, written, closed, reopened, imported and removed; writers die without closing (``crash``), and half of
-an append is left behind (``tear``); second writers are refused. After each step what the store reads and lists is what
-the model says. Needs hypothesis.
+Runs are created, written, closed, reopened, imported and removed, and sent mail; writers die without closing
+(``crash``), and half of an append is left behind (``tear``); second writers are refused. After each step what the store
+reads and lists is what the model says. Needs hypothesis.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
-from agentloom.errors import AmbiguousRun, LeaseHeld, RunNotFound, StoreFailed
+from agentloom.errors import AmbiguousRun, LeaseHeld, MailTaken, RunNotFound, StoreFailed
 from agentloom.store.base import Appender, Query, Store
+from agentloom.store.mail import Mail
 from agentloom.testing.store_contract import Sample
 
 __all__ = ["StoreMachine"]
@@ -42,6 +43,7 @@ class _Run:
     written: int = 0
     writer: Appender | None = None
     torn: bytes = b""
+    mail: list[Mail] = field(default_factory=list[Mail])
 
     @property
     def data(self) -> bytes:
@@ -179,6 +181,21 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             self.store.remove(run.sample.run)
             run.present, run.written, run.torn = False, 0, b""
+            run.mail.clear()
+
+    @rule(number=runs, kind=st.sampled_from(["answer", "signal", "cancel"]), key=st.sampled_from(["1", "2"]))
+    def post(self, number: int, kind: Literal["answer", "signal", "cancel"], key: str) -> None:
+        run = self.model[number]
+        mail = Mail(kind, key, value=len(run.mail))
+        if not run.present:
+            self._refused(RunNotFound, lambda: self.store.post(run.sample.run, mail))
+        elif not run.written:
+            return  # nothing can be said to a run that has not begun
+        elif any((one.kind, one.key) == (kind, key) for one in run.mail):
+            self._refused(MailTaken, lambda: self.store.post(run.sample.run, mail))
+        else:
+            self.store.post(run.sample.run, mail)
+            run.mail.append(mail)
 
     @rule(word=st.sampled_from(["last", "ann", "user=bob"]))
     def resolve(self, word: str) -> None:
@@ -220,6 +237,12 @@ class StoreMachine(RuleBasedStateMachine):
         assert [(row.run, row.status) for row in rows] == [
             (run.sample.run, run.status) for run in self._listed()
         ]
+
+    @invariant()
+    def mail_is_what_was_posted(self) -> None:
+        for run in self.model.values():
+            if run.present:
+                assert self.store.mail(run.sample.run) == run.mail
 
     # -- helpers -------------------------------------------------------------------------------------------------
 
