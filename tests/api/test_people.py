@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import functools
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Literal
 
 import pytest
@@ -123,6 +124,28 @@ def test_a_line_of_text_is_read_as_the_question_wants_it(store: Store) -> None:
     assert resume(waits.run, typed, store=store).output == [
         "ann", 3, 0.5, True, Refund(order=1, amount=2), ["x"], "bad",
     ]  # fmt: skip
+
+
+def test_numbers_that_are_none_and_numbers_that_are_exact(store: Store) -> None:
+    @agent
+    async def program() -> Any:
+        return [await agentloom.ask("?", schema=float), await agentloom.ask("?", schema=Decimal)]
+
+    waits = left(lambda: program.run(store=store))
+    wrong: list[tuple[object, bool]] = [
+        (float("nan"), False),
+        (float("inf"), False),
+        ("1e999", True),
+        ("NaN", True),
+    ]
+    for value, from_text in wrong:
+        with pytest.raises(InvalidAnswer):
+            answer(waits.run, value, from_text=from_text, store=store)
+    answer(waits.run, "1.50", from_text=True, store=store)
+    left(lambda: resume("last", program, store=store))
+    answer(waits.run, "1.50", from_text=True, store=store)
+    number, exact = resume(waits.run, program, store=store).output
+    assert (number, str(exact)) == (1.5, "1.50")
 
 
 def test_a_model_can_be_answered_as_one(store: Store) -> None:

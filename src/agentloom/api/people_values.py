@@ -154,7 +154,7 @@ def problems_of(
     if schema is None:
         return []
     try:
-        plain = json.loads(json.dumps(value))
+        plain = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
         return [{"where": "", "what": f"it is no JSON: {error}", "got": _shown(value)}]
     if _is_simple(schema):
@@ -224,6 +224,9 @@ def value_of_text(ask: OpenAsk, text: str) -> object:
     if ask.schema.get("type") == "boolean" and (word := yes_or_no(text)) is not None:
         return word
     try:
-        return read_json(text)
+        value = read_json(text)
     except (ValueError, RecursionError):
         return text
+    if isinstance(value, float) and repr(value) != text and not problems_of(text, schema=ask.schema):
+        return text  # a decimal, say: as a float it would be another number
+    return value
