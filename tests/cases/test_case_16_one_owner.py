@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.scripts import Done, Scripts
-from tests.cli.suspending import WRITES, begin, ended, refunds, suspended, until
+from tests.cli.suspending import WRITES, begin, ended, reaped, refunds, suspended, until
 
 KEYED = WRITES.replace("@tool\n", "@tool(idempotent=True)\n")
 """As the other, with a tool that may be called again: it writes once for each key."""
+
+
+__all__ = ["reaped"]
+pytestmark = pytest.mark.usefixtures("reaped")
 
 
 @pytest.fixture

@@ -9,14 +9,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import pytest
 
 from tests.cli.scripts import Done, Scripts, clean
 
-__all__ = ["REFUND", "SEVERAL", "WRITES", "Seat", "ended", "on_terminal", "refunds", "suspended"]
+__all__ = [
+    "REFUND", "SEVERAL", "WRITES", "Seat", "begin", "ended", "on_terminal", "reaped", "refunds", "runs", "suspended",
+    "until",
+]  # fmt: skip
 
-REFUND = '''
+REFUND = """
 import os
 from agentloom import agent, ask, tool
 
@@ -38,10 +43,10 @@ async def support(order: int) -> str:
         await issue_refund(order, found["total"])
         return f"Refunded order {order}."
     return f"Order {order} stays paid."
-'''
+"""
 """Asks once, then does something that must not happen twice."""
 
-SEVERAL = '''
+SEVERAL = """
 import asyncio
 from agentloom import agent, ask, signal, sleep
 
@@ -62,10 +67,10 @@ async def nap() -> str:
 @agent
 async def soon() -> str:
     return await ask("Still there?", deadline=61.0, default="no answer")
-'''
+"""
 """Two questions at once, a message, a time, a deadline."""
 
-WRITES = '''
+WRITES = """
 import os, pathlib, time
 from agentloom import agent, tool
 from agentloom.sync import ask
@@ -87,7 +92,7 @@ def shop(order: int) -> str:
     if ask(f"Charge {order}?", choices=["yes", "no"]) == "no":
         return "not charged"
     return charge(order)
-'''
+"""
 """A write that takes as long as the test wants it to."""
 
 
@@ -113,12 +118,28 @@ def refunds(scripts: Scripts, name: str = "refunds.txt") -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+_begun: list[subprocess.Popen[str]] = []
+
+
 def begin(scripts: Scripts, *args: str) -> subprocess.Popen[str]:
-    """Start a command, and do not wait for it."""
-    return subprocess.Popen(
+    """Start a command, and do not wait for it. ``reaped`` ends what a test that fails leaves behind."""
+    process = subprocess.Popen(
         [sys.executable, "-m", "agentloom", "--store", str(scripts.store), *args],
         cwd=scripts.folder, env=clean(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
+    _begun.append(process)
+    return process
+
+
+@pytest.fixture
+def reaped() -> Iterator[None]:
+    """No command that `begin` started outlives the test."""
+    yield
+    while _begun:
+        process = _begun.pop()
+        process.kill()
+        if process.stdout is not None and not process.stdout.closed:
+            process.communicate()
 
 
 def ended(process: subprocess.Popen[str]) -> Done:

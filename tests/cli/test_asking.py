@@ -16,7 +16,9 @@ from agentloom.store.mail import Mail
 SECOND = 10**9
 NOW = 1_796_000_000 * SECOND
 RUN = "01m8jawt59znyq8wnyj25rw8ye"
-ASK = OpenAsk("4", RUN, "support", "answer", question="Refund order 812?", choices=("yes", "no"), asked_at=NOW)
+ASK = OpenAsk(
+    "4", RUN, "support", "answer", question="Refund order 812?", choices=("yes", "no"), asked_at=NOW
+)
 
 
 def text(lines: list[list[Span]]) -> str:
@@ -62,7 +64,9 @@ def test_what_is_shown_of_each_kind() -> None:
     cases = {
         "signal    4  paid": replace(ASK, kind="signal", name="paid", question="", choices=None),
         "agentloom signal w8ye paid [VALUE]": replace(ASK, kind="signal", name="paid", choices=None),
-        "time      4  goes on by itself": replace(ASK, kind="time", question="", choices=None, due=NOW + SECOND),
+        "time      4  goes on by itself": replace(
+            ASK, kind="time", question="", choices=None, due=NOW + SECOND
+        ),
         "call      refund(order=812, total=40)": replace(
             ASK, approval={"tool": "refund", "args": {"order": 812, "total": 40}}, choices=None
         ),
@@ -89,7 +93,9 @@ def test_an_answered_one_says_by_whom() -> None:
 
 def test_command_lines_are_quoted_for_the_shell() -> None:
     odd = replace(ASK, ask="4", choices=("it's; rm -rf *", "-1", 3, {"a": 1}))
-    for choice, line in zip(["it's; rm -rf *", "-1", "3", '{"a": 1}'], commands(odd, several=True), strict=True):
+    for choice, line in zip(
+        ["it's; rm -rf *", "-1", "3", '{"a": 1}'], commands(odd, several=True), strict=True
+    ):
         words = shlex.split(line)
         assert choice in words, line
         assert words[:3] == ["agentloom", "answer", "w8ye"]

@@ -22,7 +22,9 @@ Call = Callable[..., Result]
 
 @agent
 async def two() -> str:
-    first, second = await asyncio.gather(ask("The first?", choices=["yes", "no"]), ask("The second?", schema=int))
+    first, second = await asyncio.gather(
+        ask("The first?", choices=["yes", "no"]), ask("The second?", schema=int)
+    )
     return f"{first} {second}"
 
 
@@ -115,7 +117,10 @@ def test_refusals_exit_1_with_their_own_class_and_change_nothing(
 def test_a_second_answer_is_told_of_the_first(cli: Call, folder: str) -> None:
     run = wait(one, folder)
     assert "only root" in cli("inbox", "--store", folder).out
-    assert cli("answer", run, "yes", "--by", "eve", "--store", folder, "--json").error["type"] == "UnauthorisedAnswer"
+    assert (
+        cli("answer", run, "yes", "--by", "eve", "--store", folder, "--json").error["type"]
+        == "UnauthorisedAnswer"
+    )
     assert cli("answer", run, "yes", "--by", "root", "--store", folder).code == 0
     done = cli("answer", run, "no", "--by", "root", "--store", folder)
     assert done.code == 1
@@ -128,7 +133,9 @@ def test_result_is_json(cli: Call, folder: str) -> None:
     assert "is no JSON" in done.err
 
 
-@pytest.mark.parametrize(("given", "value"), [((), None), (("7",), 7), (("seven",), "seven"), (('{"a": 1}',), {"a": 1})])
+@pytest.mark.parametrize(
+    ("given", "value"), [((), None), (("7",), 7), (("seven",), "seven"), (('{"a": 1}',), {"a": 1})]
+)
 def test_a_message_with_a_value(cli: Call, folder: str, given: tuple[str, ...], value: object) -> None:
     run = wait(paid, folder)
     done = cli("signal", run, "payment", *given, "--by", "shop", "--store", folder)
@@ -150,4 +157,6 @@ def test_a_question_from_anybody_never_steers_the_terminal(cli: Call, folder: st
     done = cli("inbox", "--store", folder)
     assert "\x1b" not in done.out
     assert "\r" not in done.out
-    assert json.loads(cli("inbox", "--store", folder, "--json").out)["asks"][0]["question"].startswith("Shall \x1b")
+    assert json.loads(cli("inbox", "--store", folder, "--json").out)["asks"][0]["question"].startswith(
+        "Shall \x1b"
+    )

@@ -83,7 +83,9 @@ def test_an_answer_from_elsewhere_ends_the_question(scripts: Scripts) -> None:
 
 
 def test_who_may_not_answer_is_told_and_the_question_stays(scripts: Scripts) -> None:
-    scripts.write(REFUND.replace('choices=["yes", "no"]', 'choices=["yes", "no"], approver="nobody in particular"'))
+    scripts.write(
+        REFUND.replace('choices=["yes", "no"]', 'choices=["yes", "no"], approver="nobody in particular"')
+    )
     seat = on_terminal(scripts, "run", "agent.py:support", "--", "9")
     seat.sees("only nobody in particular")
     seat.sees("answer")

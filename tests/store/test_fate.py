@@ -35,7 +35,9 @@ def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(tmp_path: Path) 
     assert file_system_of("/data", str(tmp_path / "none")) is None
 
 
-@pytest.mark.parametrize(("kind", "words"), [("overlay", "container"), ("tmpfs", "in memory"), ("ext4", None)])
+@pytest.mark.parametrize(
+    ("kind", "words"), [("overlay", "container"), ("tmpfs", "in memory"), ("ext4", None)]
+)
 def test_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, words: str | None) -> None:
     monkeypatch.setattr(fate, "_MOUNTS", table(tmp_path, kind))
     found = dies_with(LocalStore("/somewhere/runs"))
