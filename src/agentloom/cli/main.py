@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "signal": ("agentloom.cli.signal", "Send a named message to a run."),
     "work": ("agentloom.cli.work", "Go on with runs that were answered or are due."),
     "cancel": ("agentloom.cli.cancel", "Stop a run."),
+    "rollback": ("agentloom.cli.rollback", "Take back what a run has done, newest first."),
     "check-deploy": (
         "agentloom.cli.check_deploy",
         "Would the suspended runs go on with the code as it is now?",

@@ -43,12 +43,15 @@ __all__ = [
 @click.option(
     "--at", metavar="REV", help="Run the code of a git revision, or 'recorded' for the sources in the trace."
 )
+@click.option("--until", metavar="CALL", help="End behind a call of an agent: its number, or its path.")
 @click.option("--strict-noted", is_flag=True, help="Exit 3 also when fields differ that are only noted.")
 @click.option(
     "--target", metavar="FILE", help="The script (or FILE:NAME) to run, when it is not where it was."
 )
 @common
-def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool, target: str | None) -> int:
+def command(
+    settings: Settings, run: str, *, at: str | None, until: str | None, strict_noted: bool, target: str | None
+) -> int:
     """Run the program of RUN again from the top; every host call is answered from the trace.
 
     \b
@@ -59,7 +62,8 @@ def command(settings: Settings, run: str, *, at: str | None, strict_noted: bool,
     It happens in a process of its own, without a network, and needs no key. Exit code 0: identical; 3: it diverged,
     and the report says where and why.
     """
-    return replay_found(settings, find(settings, run), at=at, strict_noted=strict_noted, target=target)
+    found = find(settings, run)
+    return replay_found(settings, found, at=at, until=until, strict_noted=strict_noted, target=target)
 
 
 def replay_found(
@@ -67,6 +71,7 @@ def replay_found(
     found: Found,
     *,
     at: str | None = None,
+    until: str | None = None,
     strict_noted: bool = False,
     target: str | None = None,
 ) -> int:
@@ -80,9 +85,29 @@ def replay_found(
         if place.note:
             screen.note(("dim", f"   {place.note}"))
         job, environ = replay_job(found, recording, place)
+        job["until"] = None if until is None else _last_call(found, entry, until)
         job |= {"json": settings.json, "strict_noted": strict_noted, "width": screen.width}
         child = start(job, environ, found.data)
     return _report(screen, child)
+
+
+def _last_call(found: Found, entry: dict[str, Any], until: str) -> int:
+    """The number of the call with which a replay is to end. ``TargetError`` where there is none, or where the program
+    cannot be stopped there."""
+    if entry.get("kind") in ("script", "call", "block"):
+        raise NotSupported(
+            f"--until ends the replay of an agent, and {found.full_name} was recorded as {entry['kind']}",
+            hint="replay all of it",
+        )
+    recording = Recording.from_journal(found.journal())
+    call = recording.by_id.get(until)
+    number = call.index if call is not None else int(until) if until.isdecimal() else 0
+    if not 0 < number <= len(recording.calls):
+        raise TargetError(
+            f"{found.full_name} has no call {until}",
+            hint=f"give a number from 1 to {len(recording.calls)}, or a path as agentloom show says it",
+        )
+    return number
 
 
 def replay_job(found: Found, recording: Recording, place: Place) -> tuple[dict[str, Any], dict[str, str]]:

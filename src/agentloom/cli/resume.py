@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agentloom.replay.recording import Recording
     from agentloom.store import Store
 
-__all__ = ["command", "report", "resumed"]
+__all__ = ["command", "failed", "report", "resume_job", "resumed"]
 
 _NO_AGENT = ("script", "call", "block")
 
@@ -70,7 +70,7 @@ def command(settings: Settings, run: str, *, retry_failed: bool, at: str | None,
         retry_failed=retry_failed,
         note=lambda text: screen.note(("dim", text)),
     )
-    settings.ended_by = child.signal
+    settings.ended_by = (child.done or {}).pop("signal", None) or child.signal
     return report(settings, run, child, before, time.monotonic() - began)
 
 
@@ -101,7 +101,7 @@ def resumed(
         place = place_of(recording, entry, target, at, stack)
         if place.note and note is not None:
             note(f"   {place.note}")
-        job = _job(settings, recording, entry, place) | {
+        job = resume_job(settings, recording, entry, place) | {
             "retry_failed": retry_failed, "steady": steady, "json": settings.json or steady,
         }  # fmt: skip
         seed, pinned = recorded_settings(recording)
@@ -109,7 +109,10 @@ def resumed(
         return start(job, environ, None, Surroundings(apart=steady), told=told)
 
 
-def _job(settings: Settings, recording: Recording, entry: dict[str, Any], place: Place) -> dict[str, Any]:
+def resume_job(
+    settings: Settings, recording: Recording, entry: dict[str, Any], place: Place
+) -> dict[str, Any]:
+    """What the child process is told that goes on with a run."""
     return {
         "mode": "resume",
         "run": recording.run,
@@ -135,7 +138,7 @@ def report(settings: Settings, run: str, child: Child, before: int, seconds: flo
     """Say what came of a resumption, and return the exit code. ``before``: the calls that the run had made."""
     screen, store = settings.screen(), settings.open_store()
     if child.error is not None:
-        return _failed(screen, child.error)
+        return failed(screen, child.error)
     calls = _calls(store, run)
     done = child.done or {"status": "crashed", "exit": child.code}
     code = int(done["exit"]) if child.done is not None else child.code
@@ -172,7 +175,8 @@ def _summary(screen: Screen, run: str, done: dict[str, Any], calls: int, before:
     screen.note((style, "-- resumed "), ("name", short(run)), f"  {words}  {seconds:.1f} s", *tail)
 
 
-def _failed(screen: Screen, error: dict[str, Any]) -> int:
+def failed(screen: Screen, error: dict[str, Any]) -> int:
+    """Say why the process could not do what it was asked to; the exit code."""
     if screen.json:
         screen.error_text(json.dumps({"error": error}))
     else:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agentloom.adapters import sdks
 from agentloom.api.trace import Trace
 from agentloom.cli.answer import login_name
+from agentloom.cli.script_endings import as_pressed
 from agentloom.cli.script_exec import Ended, show_error
 from agentloom.cli.script_run import one_press
 from agentloom.cli.targets import agent_object, load_module
@@ -28,7 +29,7 @@ from agentloom.store.in_front import InFront
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
 
-__all__ = ["not_recorded", "record_agent", "show_output"]
+__all__ = ["ended_by", "not_recorded", "record_agent", "show_output"]
 
 
 class _Announcing(InFront):
@@ -64,12 +65,20 @@ def record_agent(job: dict[str, Any], results: Results) -> int:
         if not job.get("json") and somebody_there():
             terminal = Terminal(store, lambda: store.run, login_name())
             ask_here(terminal.ask)
-        with one_press() if terminal is None else one_press(terminal.interrupted):
+        with one_press() if terminal is None else one_press(terminal.interrupted), as_pressed() as signalled:
             done = _run(agent, args, kwargs, job, store)
+            done = ended_by(signalled(), done)
     if store.run is not None:
         done |= not_recorded(Trace(store.read(store.run)), noting.facts(), noting.more)
     results.send(done=done)
     return int(done["exit"])
+
+
+def ended_by(number: int | None, done: dict[str, Any]) -> dict[str, Any]:
+    """``done`` of a run that a signal has ended, where it has: the process ends by that signal, too."""
+    if number is None or done["status"] != "cancelled":
+        return done
+    return done | {"signal": number, "exit": 128 + number}
 
 
 def not_recorded(trace: Trace, noted: list[dict[str, Any]], more: int) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def replay_agent(job: dict[str, Any], results: Results, recording: Recording, *,
         os.dup2(2, 1)  # stdout is one document; what the program prints goes beside it
     show_placeholders(recording.secrets().values(), recording.variables())
     source = ReplaySource(recording)
+    source.until = job.get("until")
     refusing = Refusing(source)
     reporter = Reporter(job, results, source, refusing, lambda: ("output",), alone=alone)
     path: str | None = job.get("path")

@@ -68,9 +68,9 @@ def main(argv: list[str]) -> int:
         _replay(job, results)
     try:
         if job["mode"] == "resume":
-            from agentloom.cli.script_resume import resume_agent
+            from agentloom.cli.script_resume import resume_agent, take_back
 
-            return resume_agent(job, results)
+            return take_back(job, results) if job.get("rollback") else resume_agent(job, results)
         from agentloom.cli.script_record import record
 
         return record(job, results)

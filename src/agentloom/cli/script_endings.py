@@ -1,4 +1,4 @@
-"""Signals that end a script while it is recorded: the script ends as ever, and its run ends ``cancelled``."""
+"""Signals that end a program while it is recorded: it ends as ever, and its run ends ``cancelled``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,36 @@ from types import FrameType
 
 from agentloom.runtime.interrupts import inside_engine
 
-__all__ = ["ending"]
+__all__ = ["as_pressed", "ending"]
 
 _ENDING = tuple(
     number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
 )
 _LATER = 0.001
 """Seconds until a signal that arrived inside of the engine is tried again."""
+
+
+@contextlib.contextmanager
+def as_pressed() -> Generator[Callable[[], int | None]]:
+    """For the block, the first signal that asks the process to end is as Ctrl-C to the agent that runs: it cleans up,
+    and that is recorded. A second one ends the process at once. Gives what says which signal that was, if one came."""
+    came: list[int] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        for one in stood:
+            signal.signal(one, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
+
+    stood = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    for number in stood:
+        signal.signal(number, handle)
+    try:
+        yield lambda: came[0] if came else None
+    finally:
+        for number in stood:
+            if signal.getsignal(number) is handle:
+                signal.signal(number, signal.SIG_DFL)
 
 
 @contextlib.contextmanager

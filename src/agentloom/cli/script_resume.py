@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from agentloom.adapters import sdks
 from agentloom.api.resuming import resume
+from agentloom.api.rollback import plan_of, rollback
 from agentloom.api.trace import Trace
 from agentloom.cli.answer import login_name
-from agentloom.cli.script_agent import not_recorded, show_output
+from agentloom.cli.script_agent import ended_by, not_recorded, show_output
 from agentloom.cli.script_agent_replay import named_agent
+from agentloom.cli.script_endings import as_pressed
 from agentloom.cli.script_exec import show_error
 from agentloom.cli.script_run import ignored, one_press
 from agentloom.cli.targets import load_module
@@ -24,12 +26,13 @@ from agentloom.errors import ControlFlow, DivergenceError, LoomError, Suspended
 from agentloom.runtime.guard_effects import Noting
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Watch
+from agentloom.runtime.undoing import undo_of
 from agentloom.store import Store, open_store
 
 if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
 
-__all__ = ["resume_agent", "steadily"]
+__all__ = ["resume_agent", "steadily", "take_back"]
 
 _ENDING = tuple(
     number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
@@ -52,15 +55,68 @@ def resume_agent(job: dict[str, Any], results: Results) -> int:
         recorded: str = job["module"] or ""
         module = load_module(path, recorded or None, main=recorded == "__main__")
         agent = named_agent(module, job)
-        with (
-            steadily()
-            if job.get("steady")
-            else one_press(_nobody if terminal is None else terminal.interrupted)
-        ):
-            done = _go_on(job, store, agent, None if terminal is None else terminal.ask)
+        ask = None if terminal is None else terminal.ask
+        if job.get("steady"):
+            with steadily():
+                done = _go_on(job, store, agent, ask)
+        else:
+            with one_press(_nobody if terminal is None else terminal.interrupted), as_pressed() as signalled:
+                done = _go_on(job, store, agent, ask)
+                done = ended_by(signalled(), done)
     done |= {"unrecorded": noting.facts(), "more": noting.more} if noting.facts() else {}
     results.send(done=done)
     return int(done["exit"])
+
+
+def take_back(job: dict[str, Any], results: Results) -> int:
+    """Take back the run that the job names, or say what would be; 0 when it is done, 1 where an undo failed, 75 where
+    one is in doubt."""
+    sdks.watch()
+    if job.get("json"):
+        os.dup2(2, 1)  # stdout is one document; what the program prints goes beside it
+    store, run = open_store(job.get("store")), str(job["run"])
+    recorded: str = job["module"] or ""
+    load_module(job.get("path"), recorded or None, main=recorded == "__main__")
+    if job["rollback"] == "plan":
+        done = _plan(Trace(store.read(run)))
+    else:
+        with one_press(_nobody), as_pressed() as signalled:
+            done = _taken_back(store, run)
+            done = ended_by(signalled(), done)
+    results.send(done=done)
+    return int(done["exit"])
+
+
+def _plan(trace: Trace) -> dict[str, Any]:
+    can, cannot = plan_of(trace)
+    undos = [(one, undo_of(one.tool)) for one in can]
+    return {
+        "status": "planned",
+        "exit": 0,
+        "can": [
+            {
+                "number": one.number, "tool": one.tool, "undo": undo.function.__name__,
+                "given": ", ".join(f"{name}={value!r}" for name, value in undo.given(one.args, one.result).items()),
+            }
+            for one, undo in undos if undo is not None
+        ],
+        "cannot": [{"number": call.number, "tool": call.name} for call in cannot],
+    }  # fmt: skip
+
+
+def _taken_back(store: Store, run: str) -> dict[str, Any]:
+    try:
+        trace = rollback(run, store=store)
+    except Suspended as left:
+        return {"status": "suspended", "exit": 75, "by": left.run}
+    except (LoomError, ControlFlow):
+        raise
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return {"status": "cancelled", "exit": 130}
+    except BaseException as error:  # noqa: BLE001 - as the interpreter does with an uncaught exception
+        show_error(error)
+        return {"status": "failed", "exit": 1}
+    return {"status": trace.status, "exit": 0, "by": trace.run_id, "undone": trace.output}
 
 
 def _go_on(job: dict[str, Any], store: Store, agent: Any, answerer: Any) -> dict[str, Any]:
