@@ -15,11 +15,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, cast
 
+from agentloom.cli.script_print import Print, printing
 from agentloom.errors import NotSupported
 from agentloom.runtime.boundary import call_inline
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.guard_input import ask_with, terminal_line
-from agentloom.runtime.guard_names import stand_in
 from agentloom.runtime.locks import free_in_children
 from agentloom.runtime.scope import current
 from agentloom.runtime.work import under_way
@@ -46,12 +46,6 @@ Place = tuple[int, int]
 it is that a tool printed."""
 
 
-class _Print(threading.local):
-    """What ``print`` has written so far in this thread; None where it is not under way."""
-
-    gathered: list[tuple[str, bytes]] | None = None
-
-
 class Capture:
     """Keeps what goes to stdout and stderr while ``installed``. ``show`` maps a stream's name to where it is shown.
 
@@ -74,7 +68,7 @@ class Capture:
             self._coming[name].append((place, text))
         self._printed = 0
         self._last = 0
-        self._print = _Print()
+        self._print = Print(self._written)
         self._lock = free_in_children(threading.RLock())
 
     def text(self, name: str) -> str | bytes:
@@ -147,27 +141,6 @@ class Capture:
             for name, parts in shown.items():
                 self._show[name](b"".join(parts))
 
-    def _printing(self, real: Callable[..., None]) -> Callable[..., None]:
-        """``print``, which writes each of its arguments by itself: what other threads print comes before it or after
-        it."""
-        held = self._print
-
-        def printing(_: object, *args: Any, **kwargs: Any) -> None:
-            if held.gathered is not None:
-                real(*args, **kwargs)
-                return
-            held.gathered = []
-            try:
-                real(*args, **kwargs)
-            except BaseException as error:
-                error.__traceback__ = None if error.__traceback__ is None else error.__traceback__.tb_next
-                raise
-            finally:
-                pieces, held.gathered = held.gathered, None
-                self._written(pieces)
-
-        return cast("Callable[..., None]", stand_in(builtins, real, printing))
-
     @contextlib.contextmanager
     def installed(self) -> Generator[None]:
         """Replace the process's streams for the block."""
@@ -181,7 +154,7 @@ class Capture:
         system.stdout = system.__stdout__ = out
         system.stderr = system.__stderr__ = err
         os.write = self._os_write(os.write)
-        builtins.print = cast(Any, self._printing(printed))
+        builtins.print = cast(Any, printing(printed, self._print))
         try:
             yield
         finally:

@@ -8,7 +8,6 @@ plain data.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import contextvars
 import gc
 import locale
@@ -19,17 +18,16 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agentloom.cli.script_kinds import is_own
+from agentloom.cli.script_exits import EXITS
 from agentloom.cli.script_logging import keep_logging, look_at_logging, put_logging, told_of_logging
 from agentloom.cli.script_names import Unkept, found_by_name, name_of
-from agentloom.runtime.guard_names import stand_in
 from agentloom.runtime.guard_start import REAL_FOLDER
 
-__all__ = ["PROBES", "Probe", "exits_told"]
+__all__ = ["PROBES", "Probe"]
 
 # As they are before a run is under way, in which the guard sees them.
 _chdir, _umask, _setlocale = os.chdir, os.umask, locale.setlocale
@@ -207,32 +205,6 @@ def _keep_timer(_: bool, now: bool) -> Any:
     raise Unkept("sets a timer of the process" if now else "stops the timer of the process")
 
 
-_exits: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
-
-
-@contextlib.contextmanager
-def exits_told() -> Generator[None]:
-    """For the block, it is known which exit handlers the program registers; libraries have their own."""
-    register, unregister = atexit.register, atexit.unregister
-
-    def registering(_: object, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        made = register(function, *args, **kwargs)
-        if is_own(sys.modules.get(getattr(function, "__module__", None) or "")):
-            _exits.append((function, args, kwargs))
-        return made
-
-    def unregistering(_: object, function: Any, /) -> None:
-        unregister(function)
-        _exits[:] = [one for one in _exits if one[0] != function]
-
-    cast(Any, atexit).register = stand_in(atexit, register, registering)
-    cast(Any, atexit).unregister = stand_in(atexit, unregister, unregistering)
-    try:
-        yield
-    finally:
-        cast(Any, atexit).register, cast(Any, atexit).unregister = register, unregister
-
-
 def _keep_exits(before: list[Any], now: list[Any]) -> list[list[Any]]:
     kept: list[list[Any]] = []
     if now[: len(before)] != before:
@@ -360,7 +332,7 @@ PROBES: dict[str, Probe] = {
     "hooks": Probe(_hooks, _keep_hooks, _put_hooks),
     "signals": Probe(_handlers, _keep_handlers, _put_handlers),
     "timer": Probe(_timer, _keep_timer, _never),
-    "exits": Probe(lambda: list(_exits), _keep_exits, _put_exits),
+    "exits": Probe(lambda: list(EXITS), _keep_exits, _put_exits),
     "warnings": Probe(_filters, _keep_filters, _put_filters),
     "logging": Probe(look_at_logging, keep_logging, put_logging, told_of_logging),
     "decimal": Probe(_decimal, _after, _put_decimal),

@@ -17,9 +17,9 @@ from agentloom.adapters import httpx_seam, sdks
 from agentloom.adapters.exchanges import Exchange
 from agentloom.cli.script_endings import ending
 from agentloom.cli.script_exec import Ended, run_main
+from agentloom.cli.script_exits import exits_told
 from agentloom.cli.script_loops import inner_loops
 from agentloom.cli.script_output import Capture, Place, StreamFacts
-from agentloom.cli.script_probes import exits_told
 from agentloom.cli.script_tools import around
 from agentloom.runtime.guard_start import REAL_CLOCKS
 from agentloom.runtime.interrupts import held_back
