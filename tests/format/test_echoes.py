@@ -213,7 +213,7 @@ def test_what_a_long_run_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     for number in range(500):
         hold(made, {"number": number, "text": f"{number} " * 60})
         assert len(kept.whole) <= 64 + 8
-        assert len(kept._parts) <= 64 + 8
+        assert len(kept.parts) <= 64 + 8
     again = hold(made, said)
     assert again != first  # forgotten, and so written again
     assert hold(made, said) == again  # remembered from now on

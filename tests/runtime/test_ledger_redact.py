@@ -40,6 +40,9 @@ class Marks:
         self.places.append(self.place)
         return MARK
 
+    def divisions(self) -> None:
+        """None of its payloads were searched before."""
+
     def untold(self) -> list[Tree]:
         self.fresh = False
         return [{"n": 1, "kind": "key"}]

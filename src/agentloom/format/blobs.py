@@ -11,6 +11,7 @@ from agentloom.errors import PayloadMissing, ValueRefused
 from agentloom.format.canonical import Tree, dump
 from agentloom.format.captures import Grown
 from agentloom.format.digests import NONCE_BYTES, SALT_BYTES, blob_id
+from agentloom.format.divisions import Divisions, division
 from agentloom.format.echoes import SHARE_BYTES, Echoes, content, text_of
 from agentloom.format.guards import is_container
 from agentloom.format.histories import Growth, Histories
@@ -132,6 +133,24 @@ class BlobWriter:
         finally:
             self._echoes.done()
 
+    def put_first(self, tree: Tree, divisions: Divisions) -> str:
+        """As ``put``, of a payload that other runs of the process begin with, and that is a tree for sure.
+        ``divisions``: how such were divided whose data the very same gate has seen; it need not see that again."""
+        echoes = self._echoes
+        if echoes.whole or self._pending:
+            return self.put(tree)
+        text = text_of(tree)
+        known = divisions.get(text)
+        if known is None:
+            found = self.put(tree)
+            if len(text) <= PART_BYTES:
+                divisions.keep(text, division(self._pending, echoes.whole, echoes.parts))
+            return found
+        ids = known.write(self._write_seen)
+        for part, piece, keys in known.parts:
+            echoes.parts[part] = (ids[piece], *keys)
+        return ids[-1]
+
     def _put_plain(self, tree: Tree, text: bytes) -> str:
         known = sha256(b"json" + text).digest()
         found = self._echoes.whole.get(known)
@@ -177,6 +196,9 @@ class BlobWriter:
             raise _too_long("json", data)
         if self.gate is not None:
             self.gate(data)
+        return self._write_seen(data, known)
+
+    def _write_seen(self, data: bytes, known: bytes) -> str:
         salt = self._entropy(SALT_BYTES)
         blob = blob_id(salt, "json", data)
         line = b'{"blob":"%b","salt":"%b","form":"json","data":%b}\n' % (blob.encode(), hexlify(salt), data)

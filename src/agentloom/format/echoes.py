@@ -91,7 +91,7 @@ class Echoes:
 
     def __init__(self) -> None:
         self.whole: dict[bytes, str] = {}  # content -> blob id
-        self._parts: dict[bytes, tuple[str | int, ...]] = {}  # content -> id of the payload, key, ...
+        self.parts: dict[bytes, tuple[str | int, ...]] = {}  # content -> id of the payload, key, ...
         self._seen: dict[
             int, tuple[bytes, bytes]
         ] = {}  # identity -> JSON and content of a part of the current payload
@@ -114,8 +114,8 @@ class Echoes:
         self._seen.clear()
         if len(self.whole) > CONTENTS:
             drop_oldest(self.whole)
-        if len(self._parts) > CONTENTS:
-            drop_oldest(self._parts)
+        if len(self.parts) > CONTENTS:
+            drop_oldest(self.parts)
 
     def forget(self, blobs: set[str]) -> None:
         """Blobs that will not be written after all."""
@@ -126,7 +126,7 @@ class Echoes:
         blob = self.whole.get(known)
         if blob is not None:
             return {"$ref": blob}
-        part = self._parts.get(known)
+        part = self.parts.get(known)
         return None if part is None else {"$part": [{"$ref": part[0]}, *part[1:]]}
 
     def find_text(self, text: str) -> Tree:
@@ -156,12 +156,12 @@ class Echoes:
         for key, item in items:
             if type(item) is str:
                 if SHARE_BYTES <= len(item) < APART_BYTES:
-                    self._parts.setdefault(self.identify(item)[1], (*place, key))
+                    self.parts.setdefault(self.identify(item)[1], (*place, key))
             elif type(item) in _CONTAINERS:
                 text, known = self.identify(item)
                 if len(text) < SHARE_BYTES:
                     continue
                 if len(text) < APART_BYTES:
-                    self._parts.setdefault(known, (*place, key))
+                    self.parts.setdefault(known, (*place, key))
                 if levels:
                     self._learn((*place, key), item, levels - 1)

@@ -120,7 +120,7 @@ class TraceLedger:
     def start(self, facts: Mapping[str, Tree], payloads: Mapping[str, Tree], nonce: bytes) -> None:
         fields: dict[str, Tree] = dict(facts)
         for name, tree in payloads.items():
-            fields[name] = self._put(tree, f"the {name}")
+            fields[name] = self._put_first(tree, f"the {name}")
         fields["nonce"] = self._blobs.put_nonce(nonce)
         if self._redactor is not None and self._redactor.fresh:
             fields["secrets"] = self._sure(self._redactor.untold())
@@ -341,6 +341,16 @@ class TraceLedger:
             redactor = cast(Redactor, self._redactor)
             redactor.place = place
             return self._sure(redactor.tree(tree))
+
+    def _put_first(self, tree: Tree, place: str) -> str:
+        """As ``_put``, of a payload of the start entry, where other runs of the process may have the same."""
+        divisions = None if self._redactor is None else self._redactor.divisions()
+        if divisions is None:
+            return self._put(tree, place)
+        try:
+            return self._blobs.put_first(tree, divisions)
+        except Suspect:
+            return self._put(tree, place)
 
     def _sure(
         self, tree: Tree, *, series: str | None = None, grown: Mapping[str, Grown] = _NOTHING_GROWN

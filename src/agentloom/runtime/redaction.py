@@ -14,6 +14,7 @@ from agentloom.errors import ValueRefused
 from agentloom.format.blobs import Suspect
 from agentloom.format.canonical import Tree
 from agentloom.format.captures import Grown
+from agentloom.format.divisions import Divisions
 from agentloom.format.echoes import text_of
 from agentloom.format.marks import Marks
 from agentloom.format.placeholders import PLACEHOLDER
@@ -123,6 +124,11 @@ class Redactor:
             data, pieces=(PIECED, SPELT)
         ):
             raise Suspect
+
+    def divisions(self) -> Divisions | None:
+        """How payloads are divided that ``gate`` has seen as it is now, in this or another run."""
+        self._look_around()
+        return self._finder.divisions
 
     def _look_around(self) -> None:
         if not self._environment.current:

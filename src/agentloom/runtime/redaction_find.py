@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from agentloom.format.divisions import Divisions
 from agentloom.format.placeholders import START
 from agentloom.runtime.redaction_begun import beginning
 from agentloom.runtime.redaction_found import UNSEARCHED, Change, Found, Known, Replace, merged
@@ -108,6 +109,12 @@ class Finder:
         self.find = self._plan.automaton.find_matches_as_indexes
         self.more = more
         self.quick = more is None and not self._learned
+
+    @property
+    def divisions(self) -> Divisions | None:
+        """Payloads that were searched for all that is looked for now, as they are divided. None: it is not that of
+        other runs too."""
+        return self._plan.divisions if self.quick else None
 
     def knows(self, value: bytes) -> bool:
         """Whether this value is looked for."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import ahocorasick_rs
 
+from agentloom.format.divisions import Divisions
 from agentloom.format.placeholders import START
 from agentloom.runtime.redaction_formats import CONTEXTS, FORMATS, Context, Format
 from agentloom.runtime.redaction_found import Known
@@ -44,6 +45,8 @@ class Plan:
     longest: int = 0
     ends_with_run: list[bool] = field(default_factory=list[bool])
     """Of each pattern, whether it begins nothing but keys that end with their run of letters and digits."""
+    divisions: Divisions = field(default_factory=Divisions)
+    """Payloads in which nothing was found."""
 
 
 CODED = object()
