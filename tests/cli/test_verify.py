@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from agentloom import agent
+from agentloom.store import LocalStore
 from tests.cli import samples
 
 Call = Callable[..., Any]
@@ -113,3 +115,22 @@ def test_a_compressed_file_is_verified_too(cli: Call, tmp_path: Path) -> None:
     data = (tmp_path / "b.loom.zst").read_bytes()
     (tmp_path / "b.loom.zst").write_bytes(data[: len(data) // 2])
     assert cli("verify", "b.loom.zst").code == 5
+
+
+@pytest.mark.parametrize(("durability", "tail"), [("process", True), ("power", False)])
+def test_of_a_run_without_an_end_it_says_what_a_power_cut_may_have_taken(
+    cli: Call, tmp_path: Path, durability: Any, tail: bool
+) -> None:
+    @agent
+    def left() -> None:
+        raise SystemExit
+
+    store = LocalStore(tmp_path / "store", durability=durability)
+    with pytest.raises(SystemExit):
+        left.run(store=store)
+    data = store.read(store.resolve("last"))
+    (tmp_path / "open.loom").write_bytes(data[: data.rstrip().rfind(b"\n") + 1])
+    result = cli("verify", "open.loom")
+    assert result.code == 0
+    assert ("a power cut may have taken the last entries" in result.out) == tail
+    assert cli("verify", "open.loom", "--json").data["durability"] == durability

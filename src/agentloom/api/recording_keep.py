@@ -98,6 +98,9 @@ class _Appender:
 class Held(InFront):
     """One run, held until ``settle``. Otherwise the store behind it."""
 
+    durability = "none"
+    """Until it is settled it is nowhere but here."""
+
     def __init__(self, store: Store, keep: Keep) -> None:
         super().__init__(store)
         self._keep = keep

@@ -10,7 +10,7 @@ from agentloom.cli.exits import Exit
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import Span
 from agentloom.cli.runs import RUN, Found, find
-from agentloom.format.journal import Verdict, check
+from agentloom.format.journal import Journal, Verdict, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +59,15 @@ def _digest(head: str) -> str:
     return digits
 
 
+def _durability(found: Found) -> str | None:
+    """What the entries of a trace outlive, as its policy says; None where it does not say."""
+    journal = Journal.parse(found.data)
+    blob = journal.entries[0].get("policy")
+    policy = journal.tree(blob) if isinstance(blob, str) and journal.has(blob) else None
+    said = policy.get("durability") if isinstance(policy, dict) else None
+    return said if isinstance(said, str) else None
+
+
 def _json(found: Found, verdict: Verdict) -> dict[str, object]:
     return {
         "run": found.run,
@@ -66,6 +75,7 @@ def _json(found: Found, verdict: Verdict) -> dict[str, object]:
         "consistent": verdict.consistent,
         "unaltered": verdict.unaltered,
         "complete": verdict.complete,
+        "durability": _durability(found) if verdict.consistent else None,
         "head": verdict.head,
         "head_at_entry": verdict.head_seq,
         "entries": verdict.entries,
@@ -118,6 +128,11 @@ def _lines(found: Found, verdict: Verdict, kept: str | None) -> Iterator[list[Sp
             f"is that of entry {verdict.head_seq:,}; {verdict.entries - 1 - verdict.head_seq:,} follow",
         ]
     yield ["  complete     ", "yes" if verdict.complete else f"no: {place}{verdict.message}"]
+    if not verdict.complete and _durability(found) == "process":
+        yield [
+            "  its tail     ",
+            "a power cut may have taken the last entries (durability: process); the death of its process takes none",
+        ]
     if verdict.missing:
         yield [
             ("bad", "  missing      "),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import cast
@@ -98,6 +100,7 @@ def _ready(
     if void is not None:
         recording = Recording.from_journal(journal, before=void)
     _check(recording)
+    tell_of_power(recording)
     facts = current_facts(agent, recording)
     then = ReplaySource(recording)
     session = session_for(recording, then, agent.root, goes_on=True)
@@ -141,6 +144,35 @@ def _go_live(session: Session, live: WaitingSource, start: int) -> None:
     watch_run(session)
     if isinstance(session.guard.environment, Resumed):
         session.guard.environment.live = True
+
+
+def tell_of_power(recording: Recording) -> None:
+    """Warn where a power cut may have taken the end of the trace: its process died, this machine was started since, and
+    entries were not synced. What is lost then was done all the same, and nothing says so."""
+    policy = recording.payload("policy")
+    if not isinstance(policy, dict) or policy.get("durability") != "process":
+        return
+    started = _machine_started()
+    last = recording.journal.entries[-1].get("at")
+    waits = {call.id for call in recording.open_asks()}
+    under_way = [call for call in recording.calls if call.status is None and call.id not in waits]
+    if started is None or type(last) is not int or last > started or (waits and not under_way):
+        return
+    warnings.warn(
+        f"run {recording.run} was cut off before this machine was started, and was recorded with durability"
+        " 'process': after a power cut its last entries may be lost, and what they recorded would be done again."
+        " AGENTLOOM_DURABILITY=power (or LocalStore(durability='power')) loses none",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _machine_started() -> int | None:
+    """When this machine was started, nanoseconds since 1970; None where the system does not say."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    if clock is None:
+        return None
+    return cast(int, REAL_CLOCKS["time_ns"]()) - cast(int, REAL_CLOCKS["clock_gettime_ns"](clock))
 
 
 def _said_alone(recording: Recording) -> int | None:
@@ -265,4 +297,3 @@ def _seq_of_outcome(journal: Journal, call: RecordedCall) -> int:
         for entry in journal.entries
         if entry["kind"] == "outcome" and entry.get("call") == call.id
     )
-

@@ -34,7 +34,7 @@ from agentloom.runtime.registry import TYPES
 from agentloom.runtime.seams import stand_by
 from agentloom.runtime.session import Session
 from agentloom.runtime.tool_use import ToolEffect, ToolUse, checked_tools
-from agentloom.store.base import Appender, Store
+from agentloom.store.base import Appender, Store, durability_of
 
 if TYPE_CHECKING:
     from agentloom.runtime.live_waits import Answerer
@@ -137,7 +137,7 @@ def begin(
         "code": identity,
         "env": cast(Tree, environment()),
         "input": arguments,
-        "policy": {**guard.facts(), "durability": "process", "on_store_failure": "closed", **kept},
+        "policy": {**guard.facts(), "durability": durability_of(store), "on_store_failure": "closed", **kept},
     }
     if options.tags:
         payloads["tags"] = encode(dict(options.tags), TYPES)

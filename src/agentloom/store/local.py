@@ -243,8 +243,12 @@ class LocalStore:
     def _sync_folders(self) -> None:
         """Have the name of a trace outlive a power cut, and those of the folders that it is in."""
         if not self._safe:
-            self._sync_folder(os.path.dirname(self.root))
             self._sync_folder(self.root)
+            folder = self.root
+            while folder != (folder := os.path.dirname(folder)):
+                # Any of them may be new, made by a process that died then. Those that may not be read are not.
+                with contextlib.suppress(PermissionError):
+                    self._sync_folder(folder)
             self._safe = True
         self._sync_folder(self._runs)
 

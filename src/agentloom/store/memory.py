@@ -44,6 +44,9 @@ class _Appender:
 class MemoryStore:
     """Keeps traces in memory under the same contract as the local store."""
 
+    durability = "none"
+    """It dies with its process."""
+
     def __init__(self) -> None:
         self._traces: dict[str, bytearray] = {}
         self._owners: dict[str, Owner] = {}
