@@ -30,7 +30,7 @@ class Story(Sample):
         return self._write("request", fields)
 
     def suspend(self, call: str, ask: str, **more: Any) -> bytes:
-        facts = {"question": f"{ask}?", "kind": "answer"}
+        facts: dict[str, Any] = {"question": f"{ask}?", "kind": "answer"}
         return self._write("suspend", {"ask": ask, "call": call, "val": self._blobs.put(facts), **more})
 
     def asks(self, call: str, ask: str, **more: Any) -> bytes:
@@ -44,7 +44,7 @@ class Story(Sample):
 
     def outcome(self, call: str) -> bytes:
         self._calls += 1
-        fields = {
+        fields: dict[str, Any] = {
             "call": call,
             "d": self._calls,
             "vt": self._calls,
@@ -183,7 +183,7 @@ def test_rows_agree_with_the_questions_that_are_read_from_the_whole_trace() -> N
     source = random.Random(seed)
     for _ in range(60):
         story = Story(source.randrange(1000))
-        parts, asked, closed = [story.start()], [], set()
+        parts, asked, closed = [story.start()], list[int](), set[int]()
         for number in range(source.randrange(1, 12)):
             move = source.choice(["ask", "ask", "call", "answer", "resume"])
             open_now = [one for one in asked if one not in closed]

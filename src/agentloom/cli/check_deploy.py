@@ -44,6 +44,8 @@ def command(settings: Settings, target: str | None) -> int:
     """
     store = settings.open_store()
     screen = settings.screen()
+    if target is not None and not os.path.isdir(target):
+        parse_target(target)  # wrong for every run
     tally = _Tally()
     rows = [row for row in reversed(store.runs()) if row.status == "suspended"]
     for number, row in enumerate(rows):

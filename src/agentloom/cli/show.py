@@ -333,8 +333,7 @@ def _waits(recording: Recording) -> list[list[Span]]:
         due: list[Span] = [] if ask.due is None else [("dim", f"  due {moment(ask.due, now)}")]
         label, text = wait_words(ask)
         lines.append([("warn", "waits"), f"  {label} {shorten(text, 90)}", *due])
-        for line in commands(ask, several=several)[:1]:
-            lines.append([("dim", f"       {shorten(line, 90)}")])
+        lines.extend([("dim", f"       {shorten(line, 90)}")] for line in commands(ask, several=several)[:1])
     if len(asks) > 3:
         lines.append([("dim", f"       and for {len(asks) - 3} more: agentloom inbox")])
     return lines
