@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import datetime as dt
 import functools
+import threading
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal
@@ -470,3 +471,20 @@ def test_who_is_at_the_terminal_answers_where_no_other_process_could_go_on(
     )
     for words in (*shown, "yes or no?"):
         assert words in said
+
+
+@pytest.mark.parametrize("program", agents(dated, dated_sync))
+def test_a_process_that_waits_for_a_time_takes_an_answer_that_comes_meanwhile(
+    store: Store, program: Agent[..., Any]
+) -> None:
+    def replies() -> None:
+        while not (asks := inbox(store)):
+            pass
+        answer(asks[0].run, "yes", store=store)
+
+    somebody = threading.Thread(target=replies)
+    somebody.start()
+    trace = program.run(50, default="no", store=store)  # less than a minute: it is waited for here
+    somebody.join()
+    assert trace.output == "yes"
+    assert trace.replay(agent=program).verdict == "identical"

@@ -23,6 +23,8 @@ Answerer = Callable[[Call], None]
 """Asks who is there at once: called with the call that waits, it posts to the run's mail what it is told."""
 
 _sleep = REAL_CLOCKS["sleep"]
+_LOOK = 500_000_000
+"""Nanoseconds after which a process that waits for a time looks into the mail of its run."""
 
 
 _here: Answerer | None = None
@@ -107,9 +109,10 @@ class WaitingSource(LiveSource):
                     self.waits.drop(call)
                     return Arrival("outcome", call, "error", error=error, vt=self.now())
                 continue
-            due = self.waits.rest(None, self.now())
-            if due is not None:
-                _sleep(max(0, due - self.now()) / 1e9)
+            now = self.now()
+            at = self._look_at(self.waits.rest(None, now), now)
+            if at is not None:
+                _sleep(max(0, at - now) / 1e9)
 
     def start(self, call: Call, perform: Callable[[], Awaitable[object]]) -> None:
         if call.spec.outside is None:
@@ -200,10 +203,17 @@ class WaitingSource(LiveSource):
             idle = call not in self._wanted and (opened.ahead is not None or opened.iterator is not None)
             if not idle:
                 return
-        due = self.waits.rest(timer, self.now())
-        if due is not None and due != self._alarm:
-            self._alarm = due
-            self._wake_at(max(0, due - self.now()) / 1e9)
+        now = self.now()
+        at = self._look_at(self.waits.rest(timer, now), now)
+        if at is not None and (self._alarm is None or self._alarm <= now or at < self._alarm):
+            self._alarm = at
+            self._wake_at(max(0, at - now) / 1e9)
+
+    def _look_at(self, due: int | None, now: int) -> int | None:
+        """When to look again where the run is not left: what goes on by itself is ``due``, and mail may come."""
+        if not self.waits.mail_may_come:
+            return due
+        return now + _LOOK if due is None else min(due, now + _LOOK)
 
     def _wake_at(self, seconds: float) -> None:
         if self._outer is not None:

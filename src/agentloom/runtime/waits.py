@@ -60,6 +60,11 @@ class Waits:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def mail_may_come(self) -> bool:
+        """Whether something that is waited for is said by somebody."""
+        return any(one.outside.kind != "time" for one in self._waiting.values())
+
     def add(self, call: Call, outside: Outside, vt: int) -> None:
         """``call`` waits from now on, virtual time ``vt``."""
         self._waiting[call.id] = _Waiting(call, outside, vt)
