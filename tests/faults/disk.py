@@ -141,7 +141,8 @@ class Process:
         self.machine = machine
         self.alive = True
         self.trap: Callable[[str, object], None] = lambda name, what: None
-        self.syncs = 0
+        self.tears: float | None = None
+        """The process dies at its next write, of which this share comes to the file."""
         self._files: dict[int, _Open] = {}
 
     def die(self) -> None:
@@ -190,11 +191,14 @@ class Process:
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
         self._enter("write", fd)
-        self.put(fd, bytes(data))
+        if self.tears is not None:
+            self._put(fd, bytes(data[: int(len(data) * self.tears)]))
+            self.die()
+            raise Dead
+        self._put(fd, bytes(data))
         return len(data)
 
-    def put(self, fd: int, data: bytes) -> None:
-        """What ``write`` does, for a trap that lets some of it through."""
+    def _put(self, fd: int, data: bytes) -> None:
         file = self._file(fd)
         at = len(file.node.data) if file.append else file.at
         file.node.data[at : at + len(data)] = data
@@ -234,7 +238,6 @@ class Process:
         self._synced(fd)
 
     def _synced(self, fd: int) -> None:
-        self.syncs += 1
         node = self._file(fd).node
         if node.names is None:
             node.synced = bytes(node.data)

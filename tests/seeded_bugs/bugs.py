@@ -11,6 +11,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "mixed": ("tests/simulation/test_mixed_programs.py",),
     "others": ("tests/simulation/test_mixed_programs.py", "-k", "another_program"),
     "fields": ("tests/simulation/test_every_field.py",),
+    "outliving": ("tests/simulation/test_outliving.py", "-k", "test_histories"),
     "programs": (
         "tests/simulation/test_engine_programs.py",
         "-k",
@@ -280,6 +281,125 @@ BUGS: tuple[Bug, ...] = (
         "        tree = dict(sorted(tree.items())) if type(tree) is dict else tree\n"
         '        text = text_of(tree)\n        known = sha256(b"json" + text).digest()\n        found',
         "lists",
+    ),
+    Bug(
+        "the names of traces are not synced",
+        "store/local.py",
+        "        self._sync_folder(self._runs)\n\n    def _sync_folder",
+        "        pass\n\n    def _sync_folder",
+        "outliving",
+    ),
+    Bug(
+        "entries are not synced",
+        "store/appender.py",
+        "                write_all(self._system, self._fd, data[done:])\n"
+        "            if self._power:\n"
+        "                self._system.fdatasync(self._fd)\n"
+        "        except OSError as error:\n"
+        "            raise self._undo(error) from error\n"
+        "        end = self._end + len(data)\n"
+        "        # No call",
+        "                write_all(self._system, self._fd, data[done:])\n"
+        "        except OSError as error:\n"
+        "            raise self._undo(error) from error\n"
+        "        end = self._end + len(data)\n"
+        "        # No call",
+        "outliving",
+    ),
+    Bug(
+        "several processes write one run",
+        "store/lease.py",
+        "            return system.flock(fd)\n",
+        "            return True\n",
+        "outliving",
+    ),
+    Bug(
+        "what was said is lost where the process dies before its outcome",
+        "replay/resuming.py",
+        "    void = _said_alone(recording)\n",
+        "    void: int | None = None\n",
+        "outliving",
+    ),
+    Bug(
+        "a message is taken twice",
+        "replay/resuming.py",
+        '    taken = [str(entry["mail"]) for entry in recording.said if "mail" in entry]\n',
+        "    taken: list[str] = []\n",
+        "outliving",
+    ),
+    Bug(
+        "a call in doubt is performed again",
+        "replay/doubt.py",
+        '        return "again"\n    return "ask"\n',
+        '        return "again"\n    return "again"\n',
+        "outliving",
+    ),
+    Bug(
+        "what goes on is said before each entry",
+        "replay/frontier.py",
+        "        payloads, self._payloads = self._payloads, None\n",
+        "        payloads = self._payloads\n",
+        "outliving",
+    ),
+    Bug(
+        "the epoch stays",
+        "replay/resuming.py",
+        "        recording.epoch + 1,\n",
+        "        recording.epoch,\n",
+        "outliving",
+    ),
+    Bug(
+        "delivery numbers begin anew behind the frontier",
+        "replay/frontier.py",
+        "        engine.deliveries, reached = recording.reached\n",
+        "        engine.deliveries, reached = 0, recording.reached[1]\n",
+        "outliving",
+    ),
+    Bug(
+        "nobody is told that a call waits",
+        "runtime/engine.py",
+        "            if spec.outside is not None and self.suspends:\n"
+        "                self.suspend(call, spec.outside)\n",
+        "            if spec.outside is not None:\n                call.ask = str(call.index)\n",
+        "outliving",
+    ),
+    Bug(
+        "the answer to another question is taken",
+        "runtime/waits.py",
+        '                fits = letter.kind == "answer" and letter.key == call.ask\n',
+        '                fits = letter.kind == "answer"\n',
+        "outliving",
+    ),
+    Bug(
+        "a question of before is asked under another id",
+        "replay/frontier.py",
+        '        if recorded.ask is not None and recorded.ask["ask"] not in answered:\n',
+        "        if recorded.ask is not None and not answered and False:\n",
+        "outliving",
+    ),
+    Bug(
+        "a call that did not happen waits for another answer",
+        "runtime/live_waits.py",
+        "                self._say(arrival)\n"
+        "                call.spec = replace(call.spec, outside=None)  # it waits for nobody any more\n"
+        "                begin()\n",
+        "                self._say(arrival)\n",
+        "outliving",
+    ),
+    Bug(
+        "time stands still while nobody writes the run",
+        "replay/resuming.py",
+        "    live.goes_on_at(max(now, session.engine.vt))\n",
+        "    live.goes_on_at(session.engine.vt)\n",
+        "outliving",
+    ),
+    Bug(
+        "mail that cannot be read is the end of the run",
+        "runtime/driver_async.py",
+        "                except (ControlFlow, StoreFailed) as failure:\n"
+        "                    engine.fail(failure)",
+        "                except ControlFlow as failure:\n                    engine.fail(failure)",
+        "outliving",
     ),
 )
 PROOFS["loop"] = ("tests/runtime/test_loop_timers.py",)

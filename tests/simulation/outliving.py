@@ -75,8 +75,11 @@ async def live(life: Life) -> None:
             except (LoomError, ControlFlow) as error:
                 raise resumption.judged(error) from error
         life.end = "ended"
-    except (LeaseHeld, Suspend, StoreFailed, RunNotFound) as error:
+    except (LeaseHeld, StoreFailed, RunNotFound) as error:
         life.end = type(error).__name__
+    except Suspend:
+        asks = waiting(world.store(world.machine.process()), str(world.run)) if life.alive else [None]
+        life.end = "Suspend" if asks else "wrong: suspended, and the trace does not say what it waits for"
     except NotSupported as error:
         life.end = "over" if "has ended" in str(error) else f"wrong: {error!r}"
     except Dead:
@@ -96,8 +99,11 @@ def begun(world: World, calm: bool) -> asyncio.Task[None]:
     """A process that begins now. ``calm``: nothing happens to it."""
     life = Life(world, len(world.lives))
     world.lives.append(life)
-    if not calm and world.chaos.random() < 0.5:
+    how = world.chaos.random()
+    if not calm and how < 0.3:
         life.dies = world.chaos.randint(1, 80)
+    elif not calm and how < 0.6:
+        life.dies_after = world.chaos.randint(1, 8)
     if not calm and world.chaos.random() < 0.2:
         life.fails = world.chaos.randint(1, 60)
     return world.loop.create_task(live(life))
@@ -189,17 +195,17 @@ async def history(world: World) -> None:
         calm = len(world.lives) > 12
         running = [life for life in world.lives if life.alive and not life.end]
         chance = world.chaos.random()
-        if not running or (len(running) < 2 and chance < 0.3 and world.run is not None):
-            tasks.append(begun(world, calm))
-        elif troubles and chance < 0.45:
-            troubles -= 1
-            world.chaos.choice(running).kill("from outside")
-        elif troubles and world.power and chance < 0.6:
+        if troubles and world.power and world.run is not None and world.chaos.random() < 0.25:
             troubles -= 1
             world.tell("power cut")
             for life in running:
                 life.kill("power cut")
             world.machine.power_cut(world.chaos)
+        elif not running or (len(running) < 2 and chance < 0.3 and world.run is not None):
+            tasks.append(begun(world, calm))
+        elif troubles and chance < 0.6:
+            troubles -= 1
+            world.chaos.choice(running).kill("from outside")
         await asyncio.sleep(world.chaos.choice((0.002, 0.005, 0.02, 0.02, 100.0, 4000.0)))
         gone_if_empty(world)
         people.act()
@@ -261,6 +267,7 @@ def judge(world: World) -> None:
         raise Wrong(f"the trace does not verify: {verdict}")
     recording = Recording.from_journal(Journal.parse(data))
     _deliveries(recording)
+    _clock(recording)
     if recording.status != "completed":
         raise Wrong(f"it ended {recording.status}: {decode(recording.output(), None)}")
     output: Any = decode(recording.output(), None)
@@ -271,6 +278,17 @@ def judge(world: World) -> None:
     report = replay(Journal.parse(data), Life(world, -1).agent())
     if report.verdict != "identical":
         raise Wrong(f"the replay: {report}")
+
+
+def _clock(recording: Recording) -> None:
+    """The run's own time is that of the world, whoever writes it."""
+    clock: Any = recording.start["clock"]
+    for entry in recording.journal.entries:
+        at, vt = entry["at"], entry.get("vt")
+        if "d" in entry and isinstance(vt, int) and isinstance(at, int):
+            late = at - clock["start"] - vt
+            if not -(10**7) < late < 10**9:
+                raise Wrong(f"at entry {entry['seq']} the clock of the run is {late / 1e9} s behind that of the world")
 
 
 def _deliveries(recording: Recording) -> None:

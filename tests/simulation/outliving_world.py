@@ -67,7 +67,7 @@ class World:
         self.latency = random.Random(f"latency {seed}")
         self.chaos = random.Random(f"chaos {seed}")
         self.people = random.Random(f"people {seed}")
-        self.power = self.chaos.random() < 0.4
+        self.power = self.chaos.random() < 0.5
         self.machine = Machine()
         self.loop = InnerLoop()
         self.effects: Counter[str] = Counter()
@@ -104,7 +104,10 @@ class Life:
         self.process = world.machine.process()
         self.store = world.store(self.process)
         self.operations = 0
+        self.appends = 0
         self.dies: int | None = None
+        self.dies_after: int | None = None
+        """So many appends."""
         self.fails: int | None = None
         self.process.trap = self._trap
         self.end = ""
@@ -119,7 +122,10 @@ class Life:
 
     def _trap(self, name: str, what: object) -> None:
         self.operations += 1
-        if self.operations == self.dies:
+        if self.operations == self.dies and name == "write":
+            self.world.tell(f"process {self.number} dies at operation {self.operations}, in a write")
+            self.process.tears = self.world.chaos.random()
+        elif self.operations == self.dies:
             self.kill(f"at operation {self.operations}, {name}")
         if self.operations == self.fails and name not in (
             "close",
@@ -131,6 +137,13 @@ class Life:
         ):
             self.world.tell(f"process {self.number}: {name} fails")
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def appended(self) -> None:
+        """An entry is written, and not yet acknowledged."""
+        self.appends += 1
+        if self.appends == self.dies_after:
+            self.kill(f"behind entry {self.appends}")
+            raise Dead
 
     # -- what its tools do
 
@@ -207,6 +220,7 @@ def simulated_time(world: World) -> Iterator[None]:
 
     def append(self: LocalAppender, data: bytes) -> None:
         real(self, data)
+        next(life for life in world.lives if life.process is self._system).appended()
         world.acknowledged.append(data)
 
     clocks = {**REAL_CLOCKS, "time_ns": world.now, "monotonic_ns": lambda: world.loop.vt}

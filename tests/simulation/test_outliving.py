@@ -36,10 +36,20 @@ def test_everything_happens_in_them() -> None:
         world = simulate(seed)
         seen.update(life.end for life in world.lives)
         seen["in doubt"] += any("happened" in line for line in world.told)
-        for word in ("power cut", "fails", "from outside", "at operation", "sent", "answered", "refused"):
+        for word in (
+            "power cut",
+            "fails",
+            "from outside",
+            "at operation",
+            "in a write",
+            "behind entry",
+            "sent",
+            "answered",
+            "refused",
+        ):
             seen[word] += any(word in line for line in world.told)
     for what in (
         "ended", "Suspend", "LeaseHeld", "StoreFailed", "dead", "in doubt", "power cut", "fails", "from outside",
-        "at operation", "sent", "answered", "refused",
+        "at operation", "in a write", "behind entry", "sent", "answered", "refused",
     ):  # fmt: skip
         assert seen[what] >= 3, (what, seen)
