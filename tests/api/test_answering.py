@@ -308,6 +308,20 @@ def test_the_inbox_is_of_all_runs_oldest_first(store: Store) -> None:
     ]
 
 
+def test_a_run_that_has_not_begun_or_cannot_be_read_hides_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    local = LocalStore(tmp_path / "s")
+    run, damaged = left(one, local), left(one, local)
+    begins = local.create("01m8jb6v7yksr9rmc6jr4w78sj")
+    path = Path(local.path(damaged))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(line for line in lines if b'"kind":"request"' not in line))
+    assert [ask.run for ask in inbox(local)] == [run]
+    assert damaged in caplog.text
+    begins.close()
+
+
 PROGRAM = """
 import sys
 from agentloom import answer

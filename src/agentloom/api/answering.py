@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterable
@@ -21,6 +22,8 @@ from agentloom.errors import (
     ReusedAnswer,
     RunNotFound,
     StaleAnswer,
+    StoreFailed,
+    TraceError,
     UnauthorisedAnswer,
     UnknownAsk,
     ValueRefused,
@@ -37,6 +40,7 @@ from agentloom.store.mail import said
 
 __all__ = ["answer", "inbox", "send_signal", "waiting"]
 
+_log = logging.getLogger("agentloom.people")
 _ENDED = frozenset(("completed", "failed", "cancelled", "damaged"))
 _NO_RESULT = object()
 _MOST_NAME = 200
@@ -134,13 +138,18 @@ def inbox(store: StoreLike = None, *, answered: bool = False) -> list[OpenAsk]:
             found += waiting(chosen, row.run)
         except RunNotFound:
             continue  # it was removed meanwhile
+        except (TraceError, StoreFailed) as error:
+            _log.warning("run %s cannot be read, and what it waits for is left out: %s", row.run, error)
     kept = [one for one in found if one.kind != "time" and (answered or one.answered is None)]
     return sorted(kept, key=lambda one: (one.asked_at, one.run, one.number or 0))
 
 
 def waiting(store: Store, run: str) -> list[OpenAsk]:
     """What a run waits for, times too, each with the mail that answers it."""
-    asked = asks_of(Journal.parse(store.read(run)))
+    data = store.read(run)
+    if not data:
+        return []  # it has not begun
+    asked = asks_of(Journal.parse(data))
     return with_mail(asked, store.mail(run)) if asked.open else []
 
 
