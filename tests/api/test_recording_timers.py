@@ -1,4 +1,4 @@
-"""Timers of a stock event loop, and its clock, beside the calls of a block: marked where time decided."""
+"""Timers of a stock event loop, and its clock, beside the calls of a block: events, or marked where time decided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 import agentloom
-from agentloom import Trace, record, replaying, tool
+from agentloom import DivergenceError, Trace, record, replaying, tool
 from agentloom.runtime.scope import current
 from agentloom.runtime.stock import StockCalls
 from agentloom.store import MemoryStore
@@ -110,7 +110,7 @@ async def deadline_set_before_and_over_after() -> None:
 async def set_meanwhile() -> None:
     release = opens()
     task = asyncio.create_task(until_set())
-    while stock_calls().waits != -1:  # noqa: ASYNC110 - until the call waits
+    while not stock_calls().waits[0]:  # noqa: ASYNC110 - until the call waits
         await asyncio.sleep(0)
     timer = asyncio.create_task(asyncio.sleep(_SHORT))
     await asyncio.sleep(0)
@@ -119,28 +119,75 @@ async def set_meanwhile() -> None:
     await timer
 
 
-@pytest.mark.parametrize(
-    "work",
-    [
-        sleep_beside,
-        shielded,
-        waited_with_a_timeout,
-        polled,
-        call_later,
-        in_anyio,
-        deadline_set_before_and_over_after,
-        set_meanwhile,
-    ],
-)
+@pytest.mark.parametrize("work", [sleep_beside, shielded, waited_with_a_timeout, call_later, in_anyio])
 @in_loop
-async def test_a_timer_beside_a_call_is_marked(
+async def test_a_timer_beside_a_call_that_waits_all_the_time_is_an_event(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture, work: Callable[[], Awaitable[None]]
+) -> None:
+    async def main(where: Any = None) -> Any:
+        with record("beside", store=where) as run:
+            await work()
+            run.output = await look(1)
+        return run
+
+    with caplog.at_level(logging.WARNING, "agentloom.recording"):
+        run = await main(store)
+    assert not gaps(run.trace)
+    assert not caplog.records
+    assert run.trace.verify().complete
+    kinds = [entry["kind"] for entry in run.trace.journal.entries]
+    assert kinds == ["start", "request", "timer", "outcome", "request", "outcome", "end"]
+    for _ in range(5):
+        with replaying(run.trace):
+            assert (await main()).report.verdict == "identical"
+
+
+@in_loop
+async def test_several_timers_beside_a_call_replay_in_their_order(store: MemoryStore) -> None:
+    async def main(where: Any = None) -> Any:
+        seen: list[Any] = []
+
+        async def after(seconds: float, what: int) -> None:
+            await asyncio.sleep(seconds)
+            seen.append(what)
+            if what == 3:
+                release()
+
+        release = opens()
+        with record("several", store=where) as run:
+            await asyncio.gather(until_set(), after(0.03, 3), after(0.01, 1), after(0.02, 2))
+            run.output = [seen, await look(1)]
+        return run
+
+    run = await main(store)
+    assert run.trace.output == [[1, 2, 3], 2]
+    assert not gaps(run.trace)
+    for _ in range(3):
+        with replaying(run.trace):
+            assert (await main()).report.verdict == "identical"
+
+
+@in_loop
+async def test_a_replay_on_which_no_timer_goes_off_says_so(store: MemoryStore) -> None:
+    with record("beside", store=store) as run:
+        await sleep_beside()
+
+    opens()
+    with replaying(run.trace), pytest.raises(DivergenceError, match="when recorded a timer came first"):
+        async with record("beside"):
+            await until_set()
+
+
+@pytest.mark.parametrize("work", [polled, deadline_set_before_and_over_after, set_meanwhile])
+@in_loop
+async def test_a_timer_beside_a_call_that_ends_meanwhile_is_marked(
     store: MemoryStore, caplog: pytest.LogCaptureFixture, work: Callable[[], Awaitable[None]]
 ) -> None:
     with caplog.at_level(logging.WARNING, "agentloom.recording"), record("beside", store=store) as run:
         await work()
     assert gaps(run.trace) == ["stock-loop"]
     (said,) = [one.getMessage() for one in caplog.records]
-    assert "a timer of the event loop (asyncio.sleep, a timeout) went off beside a call" in said
+    assert "a timer of the event loop (asyncio.sleep, a timeout) ran beside a call" in said
     assert "not replayable past tests/api/test_recording_timers.py:" in said
     assert "await agentloom.record(...)" in said
     assert not run.trace.verify().complete
@@ -217,7 +264,7 @@ async def test_timers_of_other_code_on_the_loop_are_none_of_the_run(store: Memor
 
 def test_a_loop_that_sync_code_starts(store: MemoryStore) -> None:
     with record("sync", store=store) as run:
-        asyncio.run(sleep_beside())
+        asyncio.run(deadline_set_before_and_over_after())
     assert gaps(run.trace) == ["stock-loop"]
 
 
@@ -259,11 +306,11 @@ async def test_the_loops_clock_between_calls_is_not(store: MemoryStore) -> None:
 @in_loop
 async def test_a_replay_marks_nothing(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
     with record("beside", store=store) as run:
-        await sleep_beside()
+        await deadline_set_before_and_over_after()
     with caplog.at_level(logging.WARNING, "agentloom.recording"):
         caplog.clear()
         with replaying(run.trace), record("beside"):
-            await sleep_beside()
+            await deadline_set_before_and_over_after()
     assert not caplog.records
 
 
@@ -273,9 +320,10 @@ def test_uvloop_too(store: MemoryStore) -> None:
     async def main() -> Any:
         with record("uv", store=store) as run:
             await look(0)
-            assert stock_calls().watches
             await sleep_beside()
         return run
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        assert gaps(runner.run(main()).trace) == ["stock-loop"]
+        trace = runner.run(main()).trace
+    assert not gaps(trace)
+    assert "timer" in [entry["kind"] for entry in trace.journal.entries]

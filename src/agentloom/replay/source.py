@@ -35,8 +35,8 @@ __all__ = ["ReplaySource"]
 
 T = TypeVar("T")
 _SECOND = 1_000_000_000
-_DELIVERED = frozenset(("outcome", "chunk"))
-_BY_CALLS = frozenset(("request", *_DELIVERED))
+_DELIVERED = frozenset(("outcome", "chunk", "timer"))
+_BY_CALLS = frozenset(("request", "outcome", "chunk"))
 _ENDED_BEFORE = "The agent waits for its outcome; when recorded the run ended before it came."
 
 
@@ -382,7 +382,7 @@ class ReplaySource:
             return False
         step = self._step()
         if step is None or step.call is None:
-            return False
+            return step is not None and step.kind == "timer"
         if call is not None:
             return step.kind in _BY_CALLS and step.call is not self._open.get(call.id)
         if step.kind == "request":
@@ -390,9 +390,16 @@ class ReplaySource:
         return step.kind in _BY_CALLS
 
     def follows_another(self, call: Call) -> bool:
-        """Whether what came last was delivered to another call: its task has things to do before this one's goes on."""
+        """Whether what came last was for another task: that has things to do before the one of this call goes on."""
         last = self._steps[self._at - 1] if self._at else None
         return last is not None and last.kind in _DELIVERED and last.call is not self._open.get(call.id)
+
+    def fired(self) -> Arrival | None:
+        """A timer of the loop that runs goes off beside a call in place: the recorded event, where that is next."""
+        step = None if self.finding is not None or self._odd else self._step()
+        if step is None or step.kind != "timer":
+            return None
+        return self._passed(step, Arrival.of_record("timer", vt=step.vt))
 
     def until_next(self) -> float:
         """Seconds between what came last and what comes next, when recorded."""

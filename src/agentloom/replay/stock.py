@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +13,7 @@ from agentloom.errors import NotRecorded
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.driver_async import AsyncDriver, one_turn
+from agentloom.runtime.stock_timers import watch_timers
 
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
@@ -37,6 +39,7 @@ class ReplayInPlace:
     live = False
 
     def __init__(self, source: ReplaySource) -> None:
+        watch_timers()
         self._source = source
         self.on_cut_off: Callable[[], None] | None = None
         """Called where the agent is to be cancelled, before that is waited for."""
@@ -97,6 +100,9 @@ class ReplayInPlace:
                 ):  # the one that was recorded, and taken by the code
                     await self._until_cancelled(None, after)
 
+    def fired(self) -> Arrival | None:
+        return self._source.fired()
+
     def leaves(self, call: Call) -> bool:
         return self._source.left_behind(call) is not None
 
@@ -125,7 +131,7 @@ class ReplayInPlace:
                 return
             else:
                 waited += _PAUSE
-                await asyncio.sleep(_PAUSE)
+                await _pause()
         if call is not None and source.follows_another(call):
             for _ in range(_SETTLING):
                 await one_turn()
@@ -192,6 +198,17 @@ def _loop_runs() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+async def _pause() -> None:
+    """Wait a little in real time, by a timer that is none of the run's."""
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    handle = loop.call_later(_PAUSE, _wake, future, context=contextvars.Context())
+    try:
+        await future
+    finally:
+        handle.cancel()
 
 
 def _wake(future: asyncio.Future[None]) -> None:

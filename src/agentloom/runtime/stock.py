@@ -45,7 +45,9 @@ GAP = "stock-loop"
 """The code of a gap after which the order of a run was a matter of timing."""
 
 _log = logging.getLogger("agentloom.recording")
-_TIMER = "a timer of the event loop (asyncio.sleep, a timeout) went off beside a call, which takes no time on replay"
+_TIMER = (
+    "a timer of the event loop (asyncio.sleep, a timeout) ran beside a call, which takes no time on replay"
+)
 _CLOCK = "loop.time() was read before a call and after it, and shows the real time on replay"
 _NEXT = "await agentloom.record(...) around them, or an @agent: their order is recorded there"
 
@@ -101,6 +103,10 @@ class InPlace(Protocol):
 
     async def segment(self, driver: AsyncDriver, main: Coroutine[Any, Any, T]) -> T:
         """Run ``main`` on the driver's loop."""
+        ...
+
+    def fired(self) -> Arrival | None:
+        """A timer of the loop goes off beside a call: the event, or None where it is none now."""
         ...
 
     def leaves(self, call: Call) -> bool:
@@ -226,6 +232,9 @@ class LiveInPlace:
         self._source.host(asyncio.get_running_loop())
         return await driver.run(main)
 
+    def fired(self) -> Arrival | None:
+        return Arrival("timer", vt=self._source.now())
+
     def leaves(self, call: Call) -> bool:
         return True
 
@@ -249,7 +258,7 @@ class StockCalls:
         self.in_place = in_place
         self._lock = free_in_children(threading.RLock())
         self._waits = 0
-        self._waited = 0  # how often somebody began to
+        self._waited = self._came = 0  # how often somebody began to, and ended
         self._clock_read: int | None = None
         self._segment: int | None = None  # the thread that drives a coroutine of the run
         self._marked = False
@@ -311,27 +320,36 @@ class StockCalls:
         finally:
             with self._lock:
                 self._waits -= 1
+                self._came += 1
 
     @property
-    def watches(self) -> bool:
-        """Whether timers and the loop's clock are to be told."""
-        return self.in_place.live and not self._marked
+    def waits(self) -> tuple[int, int]:
+        """How often somebody has begun to wait for a call, and how often that was over."""
+        return self._waited, self._came
 
-    @property
-    def waits(self) -> int:
-        """How often somebody has begun to wait for a call; -1 while somebody does."""
-        return -1 if self._waits else self._waited
-
-    def waited_since(self, then: int) -> bool:
-        """Whether somebody waited for a call at some time since ``waits`` was ``then``."""
-        return then == -1 or self.waits != then
-
-    def timer_fired(self, scope: Scope, where: str) -> None:
-        """A timer that the run's code set at ``where`` went off, and a call waited meanwhile."""
-        self._mark(scope, _TIMER, where=where)
+    def timer_fired(self, scope: Scope, where: str, then: tuple[int, int]) -> None:
+        """A timer that the run's code set at ``where`` goes off; ``then``: ``waits`` when it was set. Beside a call
+        that waits all the time it is an event of the run: the call goes on behind it on replay. Where a call was over
+        meanwhile, which takes no time on replay, its order is a matter of time."""
+        if then == self.waits and not self._waits:
+            return
+        session = scope.session
+        with self._lock:
+            if session.engine.over:
+                return
+            beside = self._waits and then[1] == self._came
+            if not beside or self._segment is not None or session.baton is not None:
+                self._mark(scope, _TIMER, where=where)
+                return
+            arrival = self.in_place.fired()
+            if arrival is not None:
+                with self.alone(scope):
+                    session.engine.deliver(arrival)
 
     def clock_read(self, scope: Scope) -> None:
         """The run's own code reads the clock of its loop."""
+        if not self.in_place.live:
+            return
         now, before = self._waited, self._clock_read
         self._clock_read = now
         if before is not None and before != now:

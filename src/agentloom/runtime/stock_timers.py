@@ -1,9 +1,10 @@
 """Timers of event loops that are not a run's own, and their clocks, as the code of a run uses them.
 
-A replay answers a recorded call at once, and the timers of such a loop are real. So the order of the two is a matter of
-timing, and who needs it is marked: a timer that went off, where a call waited while it ran (``asyncio.sleep`` beside a
-call, a timeout that was over); the loop's clock, read before a call and after it. Timers that are set and taken back
-(a timeout that is kept) say nothing, and timers between two calls are the same on replay.
+A replay answers a recorded call at once, and the timers of such a loop are real. A timer that goes off beside a call
+which waits all the time is an event of the run, and the call goes on behind it on replay. One that was set before a
+call was over, and goes off after it, is out of order on replay, and so is the loop's clock that is read before a call
+and after it: these are marked. Timers that are taken back (a timeout that is kept) say nothing, and timers between two
+calls are the same on replay.
 
 Looked at on the classes of the loops, from the first run of that kind in a process on: a loop may be started, and its
 timers set, before the run makes its first call on it.
@@ -80,11 +81,8 @@ def _watch_clock(loops: Any) -> None:
 
 
 def _of(scope: Scope | None) -> StockCalls | None:
-    """Who makes the calls of the run, where it is one in place that is recorded and not marked yet."""
-    if scope is None or scope.session.engine.over:
-        return None
-    stock = scope.session.stock
-    return stock if stock is not None and stock.watches else None
+    """Who makes the calls of the run, where it is one in place that is under way."""
+    return None if scope is None or scope.session.engine.over else scope.session.stock
 
 
 class _Watched:
@@ -100,8 +98,7 @@ class _Watched:
         self._where = scope.session.engine.place(scope)
 
     def __call__(self, *args: Any) -> object:
-        if self._stock.waited_since(self._since):
-            self._stock.timer_fired(self._scope, self._where)
+        self._stock.timer_fired(self._scope, self._where, self._since)
         return self._call(*args)
 
     def __repr__(self) -> str:
