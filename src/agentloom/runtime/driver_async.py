@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import types
+from asyncio import Future
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, TypeVar
@@ -216,13 +217,15 @@ class AsyncDriver:
         if call is None:
             self._happened(delivery.kind, vt)
             return
-        self.loop.advance(vt)
+        loop = self.loop
+        if vt > loop.vt:
+            loop.advance(vt)
         waiting: Any = call.sink
-        if not isinstance(waiting, asyncio.Future) or waiting.done():
+        if not isinstance(waiting, Future) or waiting.done():
             return
         # The future will hold the delivery, which holds the call: no cycle for the collector.
         call.sink = None
-        if isinstance(delivery.error, StopIteration):
+        if delivery.error is not None and isinstance(delivery.error, StopIteration):
             # A coroutine refuses StopIteration; asyncio itself turns it into RuntimeError at the same place.
             delivery.error = RuntimeError("a host call raised StopIteration")
         waiting.set_result(delivery)  # pyright: ignore[reportUnknownMemberType]

@@ -16,6 +16,7 @@ import types
 from asyncio import events, tasks
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import Context
+from functools import partial
 from typing import Any, cast
 
 from agentloom.runtime.scope import leave, outside
@@ -61,13 +62,19 @@ class HostWork:
         self._spare: Waiting | None = None
 
     def begin(
-        self, perform: Callable[[], Awaitable[object]], context: Context, finish: _Finish
+        self,
+        perform: Callable[[], Awaitable[object]],
+        context: Context,
+        finish: Callable[..., bool],
+        *of: object,
     ) -> Waiting | asyncio.Task[None] | None:
-        """Do ``perform`` and the first step of what it returns, in ``context``. ``finish`` gets the result, or the
-        exception, now or later; what goes on with it and can be cancelled, or None: it is over."""
+        """Do ``perform`` and the first step of what it returns, in ``context``. ``finish`` gets ``of`` and the result,
+        or the exception, now or later; what goes on with it and can be cancelled, or None: it is over."""
         loop = self._loop
         if events._get_running_loop() is not loop:
-            return asyncio.Task(_all_of(perform, finish), loop=loop, context=context, name=_NAME)
+            return asyncio.Task(
+                _all_of(perform, partial(finish, *of)), loop=loop, context=context, name=_NAME
+            )
         spare = self._spare
         if spare is None:
             spare = self._spare = Waiting(loop)
@@ -81,17 +88,17 @@ class HostWork:
         try:
             work, waits_for = context.run(_first_step, perform)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the outcome
-            finish(None, error)
+            finish(*of, None, error)
         else:
             if work is None:
-                finish(waits_for, None)
+                finish(*of, waits_for, None)
         finally:
             tasks._leave_task(loop, task)
             if aside is not None:
                 tasks._enter_task(loop, aside)
         if work is not None:
             self._spare = None
-            spare.give(work, waits_for, context, finish)
+            spare.give(work, waits_for, context, partial(finish, *of))
             return spare
         if task.cancelling() or getattr(task, "_callbacks", None):
             self.close()  # the work has left something with its task: it ends with the work

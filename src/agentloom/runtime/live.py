@@ -144,7 +144,7 @@ class LiveSource:
             if self._open.get(call.id) is not opened:
                 continue  # it was cancelled meanwhile
             if opened.ahead is None:
-                opened.task = self._work.begin(perform, context, partial(self._finished, call, opened))
+                opened.task = self._work.begin(perform, context, self._finished, call, opened)
             else:
                 opened.task = self._work.begin(
                     partial(self._read, call, opened, perform), context, _read_over

@@ -272,9 +272,16 @@ class InnerLoop(RefusedIO, BaseEventLoop):
             if checked._source_traceback:
                 del checked._source_traceback[-1]  # this frame
             return cast("asyncio.Handle", checked)
-        handle = _handle(callback, args, self, copy_context() if context is None else context)
+        # What ``_handle`` does, without a step between: this is done for every event.
+        handle: Any = _new_handle(asyncio.Handle)
+        handle._context = copy_context() if context is None else context
+        handle._loop = self
+        handle._callback = callback
+        handle._args = args
+        handle._cancelled = False
+        handle._repr = handle._source_traceback = None
         self._ready.append(handle)
-        return handle
+        return cast("asyncio.Handle", handle)
 
     def call_soon_threadsafe(
         self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
