@@ -125,6 +125,18 @@ def test_a_large_part_is_marked_once_and_nothing_is_joined_to_it() -> None:
         assert len(marks._parts) == parts
 
 
+def test_what_is_added_behind_a_large_part_is_joined_to_what_was_added_there_before() -> None:
+    """However many items stand before it: how many a part holds is counted from its first one."""
+    items = ["x" * 200] * 600
+    assert len(mark(items) or b"") > 1 << 16
+    marks = Marks(items)
+    for text in "yz":
+        items = [*items, text]
+        marks.extend(items)
+    assert [(start, end) for start, end, _ in marks._parts] == [(0, 600), (600, 602)]
+    assert marks.begin(items)
+
+
 def test_marks_of_long_texts_and_bytes_tell_what_follows_them_apart() -> None:
     """The pickler writes these by themselves."""
     for long in ("x" * 200_000, b"y" * 200_000, ["z" * 100_000, b"w" * 100_000]):

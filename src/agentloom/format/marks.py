@@ -47,7 +47,7 @@ def marker() -> Callable[[Any], bytes | None]:
             dump(items)
         except (_Foreign, ValueError, RecursionError):
             return None
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return b"".join(parts)
 
     return mark_of
 
