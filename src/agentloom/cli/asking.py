@@ -67,7 +67,7 @@ def ask_lines(ask: OpenAsk, width: int, *, several: bool, now: int, answers: boo
         lines.append(_labelled("call", shorten(_json(ask.request), 2 * room)))
     if ask.evidence is not None:
         lines.append(_labelled("evidence", shorten(_json(ask.evidence), 3 * room)))
-    if ask.choices is not None:
+    if ask.choices is not None and not ask.in_doubt:
         lines.append(_labelled("choices", shorten(", ".join(map(_plain, ask.choices)), room)))
     elif ask.schema is not None:
         lines.append(_labelled("as", shorten(_json(dict(ask.schema)), room)))

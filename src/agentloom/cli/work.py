@@ -190,7 +190,7 @@ class Worker:
             return
         screen = self.settings.screen()
         screen.line(
-            ("dim", time.strftime("%H:%M:%S  ")), ("name", short(gone.run)), f"  {gone.why}: ",
+            ("dim", time.strftime("%Y-%m-%d %H:%M:%S  ")), ("name", short(gone.run)), f"  {gone.why}: ",
             (_STYLES.get(gone.status, "bad"), gone.status), f"  {gone.seconds:.1f} s",
         )  # fmt: skip
         if gone.error is not None:
