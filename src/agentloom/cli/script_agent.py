@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from agentloom.adapters import sdks
 from agentloom.api.trace import Trace
-from agentloom.cli.answer import login_name
 from agentloom.cli.script_endings import as_pressed
 from agentloom.cli.script_exec import Ended, show_error
 from agentloom.cli.script_run import one_press
 from agentloom.cli.targets import agent_object, load_module
-from agentloom.cli.terminal import Terminal, somebody_there
 from agentloom.errors import ControlFlow, LoomError, Suspended, TargetError
 from agentloom.runtime.guard_effects import Noting
 from agentloom.runtime.live_waits import ask_here
@@ -27,7 +25,10 @@ from agentloom.store import Appender, Store, open_store
 from agentloom.store.in_front import InFront
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agentloom.cli.script_child import Results
+    from agentloom.cli.terminal import Terminal
 
 __all__ = ["ended_by", "not_recorded", "record_agent", "show_output"]
 
@@ -61,9 +62,8 @@ def record_agent(job: dict[str, Any], results: Results) -> int:
         agent = agent_object(module, job["object"])
         args, kwargs = _arguments(job["args"], agent)
         _check(agent, args, kwargs)
-        terminal = None
-        if not job.get("json") and somebody_there():
-            terminal = Terminal(store, lambda: store.run, login_name())
+        terminal = terminal_of(job, store, lambda: store.run)
+        if terminal is not None:
             ask_here(terminal.ask)
         with one_press() if terminal is None else one_press(terminal.interrupted), as_pressed() as signalled:
             done = _run(agent, args, kwargs, job, store)
@@ -79,6 +79,16 @@ def ended_by(number: int | None, done: dict[str, Any]) -> dict[str, Any]:
     if number is None or done["status"] != "cancelled":
         return done
     return done | {"signal": number, "exit": 128 + number}
+
+
+def terminal_of(job: dict[str, Any], store: Store, run: Callable[[], str | None]) -> Terminal | None:
+    """Who answers the questions of ``run`` at once: whoever sits at the terminal; None: nobody is to be asked here."""
+    if job.get("json") or job.get("steady") or not (os.isatty(0) and os.isatty(2)):
+        return None
+    from agentloom.cli.answer import login_name
+    from agentloom.cli.terminal import Terminal  # which a run without a terminal starts sooner without
+
+    return Terminal(store, run, login_name())
 
 
 def not_recorded(trace: Trace, noted: list[dict[str, Any]], more: int) -> dict[str, Any]:

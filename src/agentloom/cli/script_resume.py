@@ -14,14 +14,12 @@ from agentloom.adapters import sdks
 from agentloom.api.resuming import resume
 from agentloom.api.rollback import plan_of, rollback
 from agentloom.api.trace import Trace
-from agentloom.cli.answer import login_name
-from agentloom.cli.script_agent import ended_by, not_recorded, show_output
+from agentloom.cli.script_agent import ended_by, not_recorded, show_output, terminal_of
 from agentloom.cli.script_agent_replay import named_agent
 from agentloom.cli.script_endings import as_pressed
 from agentloom.cli.script_exec import show_error
 from agentloom.cli.script_run import ignored, one_press
 from agentloom.cli.targets import load_module
-from agentloom.cli.terminal import Terminal, somebody_there
 from agentloom.errors import ControlFlow, DivergenceError, LoomError, Suspended
 from agentloom.runtime.guard_effects import Noting
 from agentloom.runtime.places import Places
@@ -46,8 +44,7 @@ def resume_agent(job: dict[str, Any], results: Results) -> int:
     if job.get("json"):
         os.dup2(2, 1)  # stdout is one document; what the program prints goes beside it
     store, run = open_store(job.get("store")), str(job["run"])
-    asks = not job.get("json") and not job.get("steady") and somebody_there()
-    terminal = Terminal(store, lambda: run, login_name()) if asks else None
+    terminal = terminal_of(job, store, lambda: run)
     path: str | None = job.get("path")
     noting = Noting()
     logging.getLogger("agentloom.guard").disabled = True  # what is not recorded is in the summary

@@ -26,15 +26,10 @@ from agentloom.store import Store
 if TYPE_CHECKING:
     from agentloom.runtime.asks import OpenAsk
 
-__all__ = ["Terminal", "somebody_there"]
+__all__ = ["Terminal"]
 
 _LOOK = 0.5
 """Seconds after which it is looked whether the question was answered elsewhere, or is due."""
-
-
-def somebody_there() -> bool:
-    """Whether this process can ask somebody: what it reads and what it says is a terminal's."""
-    return os.isatty(0) and os.isatty(2)
 
 
 class Terminal:

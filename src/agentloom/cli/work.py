@@ -60,7 +60,9 @@ def command(settings: Settings, *, once: bool, every: float, most: int | None) -
     worker = Worker(settings, settings.open_store())
     with worker.stopping():
         if not once:
-            settings.screen().note(("dim", f"looking every {every:g} s for runs that can go on; Ctrl-C ends it"))
+            settings.screen().note(
+                ("dim", f"looking every {every:g} s for runs that can go on; Ctrl-C ends it")
+            )
         while not worker.stop.is_set():
             went = worker.look(None if most is None else most - worker.done)
             if once or (most is not None and worker.done >= most):
