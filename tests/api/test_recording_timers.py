@@ -15,7 +15,7 @@ import pytest
 import agentloom
 from agentloom import DivergenceError, Trace, record, replaying, tool
 from agentloom.runtime.scope import current
-from agentloom.runtime.stock import StockCalls
+from agentloom.runtime.stock import SETTLING, StockCalls
 from agentloom.store import MemoryStore
 from tests.api.recorded_programs import in_loop, look
 
@@ -26,7 +26,10 @@ _events: list[asyncio.Event] = []
 
 @tool(effect="read")
 async def until_set() -> str:
+    """Ends some turns of the loop after it may: a timer of the run and its end are two moments."""
     await _events[-1].wait()
+    for _ in range(3 * SETTLING):
+        await asyncio.sleep(0)
     return "done"
 
 
@@ -155,16 +158,31 @@ async def test_several_timers_beside_a_call_replay_in_their_order(store: MemoryS
 
         release = opens()
         with record("several", store=where) as run:
-            await asyncio.gather(until_set(), after(0.03, 3), after(0.01, 1), after(0.02, 2))
+            await asyncio.gather(until_set(), after(0.5, 3), after(0.02, 1), after(0.25, 2))
             run.output = [seen, await look(1)]
         return run
 
     run = await main(store)
     assert run.trace.output == [[1, 2, 3], 2]
     assert not gaps(run.trace)
-    for _ in range(3):
+    for _ in range(2):
         with replaying(run.trace):
             assert (await main()).report.verdict == "identical"
+
+
+@in_loop
+async def test_a_timer_at_the_moment_at_which_a_call_ends_is_marked(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    async def at_once() -> None:
+        await _events[-1].wait()
+
+    with caplog.at_level(logging.WARNING, "agentloom.recording"), record("moment", store=store) as run:
+        asyncio.get_running_loop().call_later(_SHORT, opens())
+        await at_once()
+    assert gaps(run.trace) == ["stock-loop"]
+    assert "went off at the moment at which a call ended" in caplog.text
 
 
 @in_loop

@@ -13,6 +13,7 @@ from agentloom.errors import NotRecorded
 from agentloom.replay.source import ReplaySource
 from agentloom.runtime.calls import Arrival, Call, CallSpec
 from agentloom.runtime.driver_async import AsyncDriver, one_turn
+from agentloom.runtime.stock import SETTLING
 from agentloom.runtime.stock_timers import watch_timers
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ MORE = 5.0
 recorded."""
 
 _TURNS = 100  # of the loop, before others of the run are waited for in real time: they may sleep
-_SETTLING = 16  # turns until who has got an outcome has done what follows from it: futures, groups, timeouts
 _PAUSE = 0.005
 _PATIENCE = 0.25
 
@@ -133,7 +133,7 @@ class ReplayInPlace:
                 waited += _PAUSE
                 await _pause()
         if call is not None and source.follows_another(call):
-            for _ in range(_SETTLING):
+            for _ in range(SETTLING):
                 await one_turn()
 
     def _wait_for_its_turn(self, call: Call | None, spec: CallSpec) -> None:

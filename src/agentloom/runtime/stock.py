@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
@@ -34,7 +35,7 @@ from agentloom.runtime.stock_timers import watch_timers
 if TYPE_CHECKING:
     from agentloom.runtime.session import Session
 
-__all__ = ["GAP", "InPlace", "LiveInPlace", "StockCalls"]
+__all__ = ["GAP", "SETTLING", "InPlace", "LiveInPlace", "StockCalls"]
 
 T = TypeVar("T")
 _MOVED = (
@@ -43,11 +44,14 @@ _MOVED = (
 )
 GAP = "stock-loop"
 """The code of a gap after which the order of a run was a matter of timing."""
+SETTLING = 16
+"""Turns of a loop until who has got something has done what follows from it: futures, groups, timeouts."""
 
 _log = logging.getLogger("agentloom.recording")
 _TIMER = (
     "a timer of the event loop (asyncio.sleep, a timeout) ran beside a call, which takes no time on replay"
 )
+_AT_ONCE = "a timer of the event loop (asyncio.sleep, a timeout) went off at the moment at which a call ended"
 _CLOCK = "loop.time() was read before a call and after it, and shows the real time on replay"
 _NEXT = "await agentloom.record(...) around them, or an @agent: their order is recorded there"
 
@@ -259,6 +263,7 @@ class StockCalls:
         self._lock = free_in_children(threading.RLock())
         self._waits = 0
         self._waited = self._came = 0  # how often somebody began to, and ended
+        self._settling = 0  # turns of the loop until what a timer has set going is done
         self._clock_read: int | None = None
         self._segment: int | None = None  # the thread that drives a coroutine of the run
         self._marked = False
@@ -345,6 +350,13 @@ class StockCalls:
             if arrival is not None:
                 with self.alone(scope):
                     session.engine.deliver(arrival)
+                self._settle(asyncio.get_running_loop(), SETTLING)
+
+    def _settle(self, loop: asyncio.AbstractEventLoop, turns: int) -> None:
+        """Count turns of the loop since a timer went off. What came of it is not done before some have gone by."""
+        self._settling = turns
+        if turns:
+            loop.call_soon(self._settle, loop, turns - 1, context=contextvars.Context())
 
     def clock_read(self, scope: Scope) -> None:
         """The run's own code reads the clock of its loop."""
@@ -398,6 +410,8 @@ class StockCalls:
     def _deliver(self, arrival: Arrival, scope: Scope) -> Delivery:
         """Hand over what came of a call: through the record, or as it is where the run has ended meanwhile."""
         engine, call = scope.session.engine, arrival.call
+        if self._settling and self.in_place.live:
+            self._mark(scope, _AT_ONCE, where=None if call is None else call.src)
         with self.alone(scope):
             if not engine.ended:
                 delivery = engine.deliver(arrival)
