@@ -36,7 +36,10 @@ def _left_to_finalisers() -> Iterator[None]:
 @pytest.mark.usefixtures("_left_to_finalisers")
 @pytest.mark.parametrize(
     ("seam", "case"),
-    CASES,
+    [
+        pytest.param(seam, case, marks=[pytest.mark.slow] if "stdio" in seam.name else [])  # starts processes
+        for seam, case in CASES
+    ],
     ids=[f"{seam.name}: {case.title} {number}" for number, (seam, case) in enumerate(CASES)],
 )
 def test_a_program_sees_the_same_bare_recording_and_replaying(seam: Seam, case: Case) -> None:

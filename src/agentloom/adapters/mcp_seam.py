@@ -282,6 +282,8 @@ def sdk() -> Sdk:
             if direct
             else f"Request {method!r} timed out"
         )
-        return MCPError(types.REQUEST_TIMEOUT, text)
+        error = MCPError(types.REQUEST_TIMEOUT, text)
+        error.__suppress_context__ = True  # the SDK raises it "from None"
+        return error
 
     return Sdk(failure=MCPError, error=MCPError, message=message, unpacked=unpacked, timed_out=timed_out)

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from agentloom.api.agent import agent
+from agentloom.api.recording import record
+from agentloom.api.trace import Trace
 from agentloom.format.guards import is_list, is_map
 from agentloom.store import MemoryStore
 from agentloom.testing.fake_provider import FakeProvider
@@ -44,7 +46,8 @@ class Case:
     plain data (`agentloom.testing.sdk_seen`); ``script``: replies of the server, in order.
 
     ``calls``: types of the host calls that are recorded, in order, where that is part of the promise. ``name`` tells
-    cases of one aspect apart. ``waits``: the program waits longer than half a second when live; its replay must not."""
+    cases of one aspect apart. ``waits``: the program waits longer than half a second when live; its replay must not.
+    ``block``: a program that is not awaited is recorded in a ``with record(...)`` block, where it may run a loop."""
 
     aspect: str
     program: Callable[[str], Any]
@@ -52,6 +55,7 @@ class Case:
     calls: Sequence[str] | None = None
     name: str = ""
     waits: bool = False
+    block: bool = False
 
     @property
     def title(self) -> str:
@@ -96,7 +100,8 @@ def _prove(case: Case) -> Proof:
     def serve() -> FakeProvider:
         return FakeProvider(case.script, others=True)
 
-    return Proof(case, compare_runs(case.program, serve, calls=case.calls, waits=case.waits))
+    problem = compare_runs(case.program, serve, calls=case.calls, waits=case.waits, block=case.block)
+    return Proof(case, problem)
 
 
 class Server(Protocol):
@@ -116,15 +121,17 @@ def compare_runs(
     *,
     calls: Sequence[str] | None = None,
     waits: bool = False,
+    block: bool = False,
 ) -> str:
-    """Run ``program`` bare, record it, and replay it, each time with a new server, on replay with none. "" when the
-    program saw the same each time, else in words what was different and where. Raises what the program raises."""
+    """Run ``program`` bare, record it (as an agent, or in a ``block``), and replay it, each time with a new server, on
+    replay with none. "" when the program saw the same each time, else in words what was different and where. Raises
+    what the program raises."""
     with serve() as server:
         bare = _plain(_run(program, server.url), server.url)
         asked = len(server.seen)
     with serve() as server:
         url = server.url
-        trace = agent(program).run(url, store=MemoryStore())
+        trace = _in_block(program, url) if block else agent(program).run(url, store=MemoryStore())
         sent = len(server.seen)
     problem = _difference("recording", bare, _plain(trace.output, url))
     if problem:
@@ -137,13 +144,19 @@ def compare_runs(
     took = _QUICK
     for _ in range(_TRIES if waits else 1):  # a busy machine makes one of them slow, a wait all
         began = time.monotonic()
-        report = trace.replay(check=False)
+        report = trace.replay(call=(lambda: program(url)) if block else None, check=False)
         took = time.monotonic() - began
         if report.verdict != "identical":
             return f"replaying: {str(report)[:600]}"
         if took < _QUICK:
             return ""
     return f"replaying took {took:.1f} s: waits are virtual there" if waits else ""
+
+
+def _in_block(program: Callable[[str], Any], url: str) -> Trace:
+    with record("program", store=MemoryStore()) as run:
+        run.output = program(url)
+    return run.trace
 
 
 def _run(program: Callable[[str], Any], url: str) -> Any:
