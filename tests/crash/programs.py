@@ -287,6 +287,16 @@ def people_sync() -> list[Any]:
     return [first, said, *words, charge("third")]
 
 
+@agent
+def people_threads() -> list[Any]:
+    """Several threads, each of which waits for somebody."""
+
+    def branch(name: str) -> Callable[[], list[Any]]:
+        return lambda: [charge(f"{name} one"), agentloom.sync.ask(f"{name}?"), charge(f"{name} two")]
+
+    return [charge("first"), *agentloom.sync.parallel(*map(branch, "pq")), agentloom.sync.signal("word")]
+
+
 def _workflow() -> Workflow:
     graph = Workflow("steps")
     graph.step("first", tool=charge, args={"name": "first"})
@@ -313,5 +323,6 @@ PROGRAMS: dict[str, Any] = {
     "retries-sync": retries_sync,
     "people": people,
     "people-sync": people_sync,
+    "people-threads": people_threads,
     "workflow": _workflow(),
 }

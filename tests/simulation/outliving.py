@@ -268,6 +268,7 @@ def judge(world: World) -> None:
     recording = Recording.from_journal(Journal.parse(data))
     _deliveries(recording)
     _clock(recording)
+    _said_once(recording)
     if recording.status != "completed":
         raise Wrong(f"it ended {recording.status}: {decode(recording.output(), None)}")
     output: Any = decode(recording.output(), None)
@@ -288,7 +289,16 @@ def _clock(recording: Recording) -> None:
         if "d" in entry and isinstance(vt, int) and isinstance(at, int):
             late = at - clock["start"] - vt
             if not -(10**7) < late < 10**9:
-                raise Wrong(f"at entry {entry['seq']} the clock of the run is {late / 1e9} s behind that of the world")
+                raise Wrong(
+                    f"at entry {entry['seq']} the clock of the run is {late / 1e9} s behind that of the world"
+                )
+
+
+def _said_once(recording: Recording) -> None:
+    """Nothing that was said is taken twice."""
+    said = [str(entry.get("mail", entry.get("ask"))) for entry in recording.said]
+    if len(set(said)) != len(said):
+        raise Wrong(f"taken twice: {said}")
 
 
 def _deliveries(recording: Recording) -> None:

@@ -12,7 +12,16 @@ from typing import Protocol, runtime_checkable
 from agentloom.errors import StoreError
 from agentloom.store.mail import Mail
 
-__all__ = ["MIN_PREFIX", "STATUSES", "Appender", "Query", "RunRow", "Store", "check_run_name", "durability_of"]
+__all__ = [
+    "MIN_PREFIX",
+    "STATUSES",
+    "Appender",
+    "Query",
+    "RunRow",
+    "Store",
+    "check_run_name",
+    "durability_of",
+]
 
 MIN_PREFIX = 4
 """The fewest characters of a run id that `Store.resolve` takes for one."""
@@ -27,8 +36,9 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
 def durability_of(store: object) -> str:
     """What the entries that ``store`` acknowledges outlive: ``process``, ``power`` (a power cut too), ``none``. A store
     that does not say keeps to what is promised of all (``process``)."""
-    while not hasattr(store, "durability") and hasattr(store, "behind"):
-        store = store.behind
+    behind: object = getattr(store, "behind", None)
+    while behind is not None and not hasattr(store, "durability"):
+        store, behind = behind, getattr(behind, "behind", None)
     return str(getattr(store, "durability", "process"))
 
 
