@@ -18,7 +18,7 @@ from agentloom.runtime.collecting import COLLECTING
 from agentloom.runtime.guard import acting
 from agentloom.runtime.guard_names import NAMES, called_as, stand_in
 from agentloom.runtime.scope import Scope, here, in_context
-from agentloom.runtime.work import under_way
+from agentloom.runtime.work import in_work
 
 __all__ = ["draw", "install", "install_loaded"]
 
@@ -51,7 +51,7 @@ def _function(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         if session is not None:
             generator = session.guard.generator(cast(Scope, here()).path, session.seed, name)
             return getattr(generator, name)(*args, **kwargs)
-        work = None if COLLECTING else under_way()
+        work = None if COLLECTING else in_work()
         shared = None if work is None or work.shares is None else work.shares.generator(name)
         return (real if shared is None else getattr(shared, name))(*args, **kwargs)
 

@@ -21,7 +21,7 @@ from agentloom.runtime.places import Places, in_site
 from agentloom.runtime.registry import TYPES
 from agentloom.runtime.tool_use import AGENT, ToolEffect
 from agentloom.runtime.tools import Effect
-from agentloom.runtime.work import under_way
+from agentloom.runtime.work import in_work
 
 __all__ = ["Around", "Finder", "Found", "Missing", "is_stub", "swap", "tool_names"]
 
@@ -280,7 +280,7 @@ def _stub(function: FunctionType, plain: FunctionType, target: Callable[..., Any
     outer = cast(CodeType, compile("\n".join(lines), "<agentloom>", "exec", dont_inherit=True).co_consts[0])
     stub = next(const for const in outer.co_consts if isinstance(const, CodeType))
     old = function.__code__
-    found = {"call": target, "plain": plain, "work": under_way, "mend": getattr(target, "mend", _as_it_is)}
+    found = {"call": target, "plain": plain, "work": in_work, "mend": getattr(target, "mend", _as_it_is)}
     parts: dict[str, Any] = {_MARK + name: part for name, part in found.items()}
     return stub.replace(
         co_consts=tuple(
