@@ -52,6 +52,11 @@ def _whole() -> list[Vector]:
             _guarded(),
         ),
         Vector("valid/threads.loom", "a run that adopts threads, one of which starts another", _threads()),
+        Vector(
+            "valid/tools.loom",
+            "a run whose user said what tools of frameworks do, and in which threads that sleep let others go on",
+            _tools(),
+        ),
         Vector("valid/ticks.loom", "time that went by without an event", _ticks()),
         Vector("valid/facts.loom", "facts of the process and the machine that a run asked for", _facts()),
         Vector(
@@ -196,6 +201,20 @@ def _threads() -> bytes:
     maker.entry("turn", d=3, vt=7)  # a thread outside of the run did what one waited for
     maker.outcome(calls[0], "ok", d=4, vt=9)
     maker.outcome(calls[1], "ok", d=5, vt=9)
+    return maker.end().data
+
+
+def _tools() -> bytes:
+    maker = Maker("tools")
+    said: Tree = {"look": "read", "sum": "pure", "pay": "write", "research": "agent"}
+    policy: Tree = {
+        "guard": "virtual", "threads": "adopted", "yields": "sleep", "sockets": "passed", "draws": "shared",
+        "entropy": "5a" * 32, "tools": said, "durability": "power", "on_store_failure": "closed",
+    }  # fmt: skip
+    maker.start(policy=maker.put(policy))
+    maker.request("root/agent/thread[0]#1", "tool", "look", {"args": {"item": "fig"}}, effect="read")
+    maker.outcome("root/agent/thread[0]#1", "ok", d=1, vt=5)
+    maker.entry("timer", d=2, vt=5)  # a thread that slept for no time goes on
     return maker.end().data
 
 
