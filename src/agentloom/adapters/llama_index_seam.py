@@ -28,7 +28,7 @@ from agentloom.runtime.registry import TYPES
 from agentloom.runtime.scope import current
 from agentloom.runtime.tool_use import AGENT, declared_effect
 
-__all__ = ["install_retrievers", "install_steps", "install_tools"]
+__all__ = ["install_retrievers", "install_runtime", "install_steps", "install_tools"]
 
 _POSITIONAL = "arguments"
 """Arguments that came without a name."""
@@ -195,4 +195,29 @@ def install_steps(module: ModuleType) -> None:
         return run
 
     cast(Any, module).as_step_worker_function = as_step_worker_function
+    cast(Any, module).__agentloom__ = True
+
+
+def install_runtime(module: ModuleType) -> None:
+    """Patch ``workflows.plugins.basic``. Idempotent. Raises ``NotSupported`` for a release that is built in another
+    way.
+
+    Workflows draw the ids of their runs, so a replay in the same process begins a workflow under an id that was there
+    before. The runtime refuses that for as long as the collector has not come by what is left of the ended one.
+    """
+    if getattr(module, "__agentloom__", False):
+        return
+    needed(module, "BasicRuntime", "run_workflow")
+    runtime = cast(Any, module).BasicRuntime
+    original = runtime.run_workflow
+
+    @functools.wraps(original)
+    def run_workflow(self: Any, run_id: str, *args: Any, **kwargs: Any) -> Any:
+        if current() is not None:
+            ended = getattr(self._queues.get(run_id), "complete", None)
+            if ended is not None and ended.done():
+                self._queues.pop(run_id, None)
+        return original(self, run_id, *args, **kwargs)
+
+    runtime.run_workflow = run_workflow
     cast(Any, module).__agentloom__ = True

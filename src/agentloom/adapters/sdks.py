@@ -41,6 +41,7 @@ _PATCHES = {
     "llama_index.core.tools.function_tool": "llama_index_seam:install_tools",
     "llama_index.core.base.base_retriever": "llama_index_seam:install_retrievers",
     "workflows.runtime.types.step_function": "llama_index_seam:install_steps",
+    "workflows.plugins.basic": "llama_index_seam:install_runtime",
     "mcp.shared.jsonrpc_dispatcher": "mcp_seam:install_dispatcher",
     "mcp.shared.session": "mcp_v1:install_session",
     "mcp.shared.memory": "mcp_v1:install_memory",
