@@ -6,6 +6,7 @@ Every effect has a name of its own in its run, so that whoever looks into the da
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -36,7 +37,7 @@ class World:
         self.path = path
 
     def make(self) -> None:
-        with self._open() as db:
+        with contextlib.closing(self._open()) as db:
             db.executescript(SCHEMA)
 
     def _open(self) -> sqlite3.Connection:
