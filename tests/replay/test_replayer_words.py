@@ -673,7 +673,7 @@ def test_a_value_that_comes_from_a_placeholder_is_told_as_that(
 def test_the_secrets_of_the_trace_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
 
-    def classified(finding: Finding, cause: Cause | None, secrets: Any) -> Finding:
+    def classified(finding: Finding, cause: Cause | None, secrets: Any, *_: object) -> Finding:
         given.append(secrets)
         return finding
 
