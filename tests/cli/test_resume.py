@@ -63,6 +63,16 @@ def test_from_exit_75_to_resumed(command: Call, scripts: Scripts) -> None:
     assert refunds(scripts) == ["812 400"]
 
 
+def test_a_store_in_memory_is_warned_about(command: Call, cli: Call, scripts: Scripts) -> None:
+    scripts.write(REFUND)
+    done = cli("--store", ":memory:", "run", "agent.py:support", "--", "1")
+    assert done.code == 75
+    assert "kept in memory alone, and is gone with its process" in done.err
+    facts = cli("--store", ":memory:", "--json", "run", "agent.py:support", "--", "1").data
+    assert (facts["asks"], facts["status"]) == ([], "suspended")
+    assert "in memory" in facts["store_dies_with"]
+
+
 def test_resume_as_json(command: Call, scripts: Scripts) -> None:
     run = suspended(scripts, REFUND, "support", "812")
     waits = command("resume", run, "--json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 
@@ -10,7 +11,7 @@ import pytest
 from agentloom import agent, ask, signal
 from agentloom.api.answering import answer, send_signal
 from agentloom.api.resuming import resume
-from agentloom.cli.working import Backoff, Ready, ready_runs, still_ready
+from agentloom.cli.working import Backoff, Ready, ready_runs, state_of, still_ready
 from agentloom.errors import FormatError, RunNotFound, Suspended
 from agentloom.store import LocalStore, Mail, MemoryStore, Store
 from agentloom.testing.store_contract import Sample
@@ -151,6 +152,35 @@ def test_a_run_in_trouble_is_left_alone_longer_each_time_until_something_changes
     assert backoff.failed(changed, now) == 60
     backoff.went_on(changed)
     assert backoff.free(changed, now)
+
+
+def test_what_an_attempt_left_in_the_trace_is_no_reason_to_try_sooner() -> None:
+    backoff, ready = Backoff(), Ready("r", "left by a process that died", ("h1", 1))
+    assert backoff.failed(ready, 0.0, ("h2", 1)) == 60
+    again = Ready("r", "left by a process that died", ("h2", 1))
+    assert not backoff.free(again, 59.0)
+    assert backoff.free(again, 60.0)
+    assert backoff.failed(again, 60.0, ("h3", 1)) == 120
+    assert backoff.free(Ready("r", "answered", ("h3", 2)), 61.0)
+
+
+def test_a_run_that_was_stopped_and_went_on_is_not_stopped_again() -> None:
+    @agent
+    async def stays() -> str:
+        try:
+            return str(await ask("Shall we?"))
+        except asyncio.CancelledError:
+            return str(await ask("Really?"))
+
+    store = MemoryStore()
+    run = waits(stays, store)
+    store.post(run, Mail("cancel", "cancel", at=time.time_ns()))
+    assert found(store) == {run: "asked to stop"}
+    with pytest.raises(Suspended):
+        resume(run, stays, store=store)
+    assert found(store) == {}
+    (row,) = store.runs()
+    assert (row.status, state_of(store, run)) == ("suspended", (row.head, 1))
 
 
 def test_the_index_is_not_needed(tmp_path: object) -> None:

@@ -26,6 +26,7 @@ from agentloom.cli.exits import Exit
 from agentloom.cli.options import Settings, common
 from agentloom.cli.render import size
 from agentloom.errors import LoomError, ProviderError
+from agentloom.store.fate import dies_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +162,8 @@ def runs(settings: Settings) -> Check:
     if not os.path.exists(folder):
         return Check("runs", "ok", "none yet")
     try:
-        rows = settings.open_store().runs()
+        opened = settings.open_store()
+        rows = opened.runs()
     except LoomError as error:
         return Check("runs", "fail", error.message, error.hint)
     bad = [row for row in rows if row.status == "damaged"]
@@ -174,6 +176,8 @@ def runs(settings: Settings) -> Check:
             "runs", "warn", f"{detail}, {len(bad)} damaged: {bad[0].run}: {bad[0].problem}",
             f"agentloom verify {bad[0].run}",
         )  # fmt: skip
+    if waiting and (why := dies_with(opened)) is not None:
+        return Check("runs", "warn", f"{detail}; {why.partition('; ')[0]}", why.partition("; ")[2])
     return Check("runs", "ok", detail)
 
 

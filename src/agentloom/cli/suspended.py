@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentloom.api.answering import waiting
 from agentloom.cli.asking import moment, suspended_lines
+from agentloom.errors import RunNotFound
 from agentloom.store.fate import dies_with
 
 if TYPE_CHECKING:
@@ -15,10 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["facts_of", "show_suspended"]
 
+_GONE = (
+    "it was kept in memory alone, and is gone with its process: nobody can answer it (--store DIR keeps it)"
+)
+
 
 def show_suspended(screen: Screen, store: Store, run: str) -> None:
     """The open questions with their command lines; a warning where the store is gone with its machine."""
-    asks = waiting(store, run)
+    try:
+        asks = waiting(store, run)
+    except RunNotFound:
+        screen.note(("warn", "   beware    "), _GONE)
+        return
     now = time.time_ns()
     for spans in suspended_lines(asks, 100, now=now):
         screen.note(*spans)
@@ -31,4 +40,8 @@ def show_suspended(screen: Screen, store: Store, run: str) -> None:
 
 def facts_of(store: Store, run: str) -> dict[str, Any]:
     """The same for ``--json``."""
-    return {"asks": [one.facts() for one in waiting(store, run)], "store_dies_with": dies_with(store)}
+    try:
+        asks = [one.facts() for one in waiting(store, run)]
+    except RunNotFound:
+        return {"asks": [], "store_dies_with": _GONE}
+    return {"asks": asks, "store_dies_with": dies_with(store)}

@@ -20,7 +20,7 @@ from agentloom.cli.exits import Exit, describe
 from agentloom.cli.options import Settings, common
 from agentloom.cli.resume import resumed
 from agentloom.cli.runs import short
-from agentloom.cli.working import Backoff, Ready, ready_runs, still_ready
+from agentloom.cli.working import Backoff, Ready, ready_runs, state_of, still_ready
 from agentloom.errors import LoomError, RunNotFound
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ class Worker:
             gone = Gone(ready.run, ready.why, "not resumed", 1, time.monotonic() - began, describe(error))
         finally:
             self._under_way = None
-        if gone.status == "elsewhere" or (gone.error is not None and self._taken(ready)):
+        quicker = gone.error is not None and gone.error.get("type") == "NotSupported" and self._taken(ready)
+        if gone.status == "elsewhere" or quicker:
             return
         self._told_of(ready, gone)
 
@@ -148,8 +149,14 @@ class Worker:
             self.done += 1
         else:
             self.troubled = True
-        pause = None if fine else self._backoff.failed(ready, time.monotonic())
+        pause = None if fine else self._backoff.failed(ready, time.monotonic(), self._state(ready))
         self._show(gone, pause)
+
+    def _state(self, ready: Ready) -> tuple[str | None, int] | None:
+        try:
+            return state_of(self.store, ready.run)
+        except LoomError:  # it is gone, or cannot be read: the next look says so
+            return None
 
     def _unchanged(self, ready: Ready, gone: Gone) -> bool:
         """Whether it waits as before: what was said to it is not what it waits for."""

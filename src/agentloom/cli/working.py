@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from agentloom.api.answering import waiting
 from agentloom.errors import LoomError, RunNotFound
 from agentloom.format.digests import entry_digest
+from agentloom.format.journal import Journal
+from agentloom.replay.recording import Recording
+from agentloom.replay.resuming import last_stop
 from agentloom.store import RunRow, Store
 from agentloom.store.mail import Mail
 
-__all__ = ["Backoff", "Ready", "ready_runs", "still_ready"]
+__all__ = ["Backoff", "Ready", "ready_runs", "state_of", "still_ready"]
 
 _FIRST_PAUSE = 60.0
 _LONGEST_PAUSE = 3600.0
@@ -49,9 +52,11 @@ def ready_runs(store: Store, now: int, problems: list[tuple[str, LoomError]] | N
 
 
 def _why(store: Store, row: RunRow, letters: Iterable[Mail], now: int) -> str | None:
+    letters = list(letters)
     kinds = {letter.kind for letter in letters}
     answered = {letter.key for letter in letters if letter.kind == "answer"}
-    if "cancel" in kinds:
+    stop = max((letter.at for letter in letters if letter.kind == "cancel"), default=0)
+    if stop and stop > last_stop(Recording.from_journal(Journal.parse(store.read(row.run)))):
         return "asked to stop"
     if answered & set(row.asks):
         return "answered"
@@ -67,14 +72,23 @@ def _why(store: Store, row: RunRow, letters: Iterable[Mail], now: int) -> str | 
 
 def still_ready(store: Store, ready: Ready) -> bool:
     """Whether nobody has gone on with the run since it was found: its last entry is the same. `RunNotFound`."""
-    data = store.read(ready.run)
+    return _head(store.read(ready.run)) == ready.state[0]
+
+
+def state_of(store: Store, run: str) -> tuple[str | None, int]:
+    """The ``state`` of a run as it is now. `RunNotFound`, `FormatError` (damaged mail)."""
+    return _head(store.read(run)), len(store.mail(run))
+
+
+def _head(data: bytes) -> str | None:
+    """The digest of the last entry of a trace; None where there is none."""
     end = len(data) - 1
     while end > 0:
         begin = data.rfind(b"\n", 0, end) + 1
         if data.startswith(b'{"seq":', begin):
-            return entry_digest(data[begin:end]) == ready.state[0]
+            return entry_digest(data[begin:end])
         end = begin - 1
-    return False
+    return None
 
 
 @dataclass(slots=True)
@@ -96,12 +110,13 @@ class Backoff:
         trouble = self.troubles.get(ready.run)
         return trouble is None or trouble.state != ready.state or now >= trouble.until
 
-    def failed(self, ready: Ready, now: float) -> float:
-        """The run could not go on; the seconds after which it is tried again."""
+    def failed(self, ready: Ready, now: float, state: tuple[str | None, int] | None = None) -> float:
+        """The run could not go on, and is in ``state`` since (None: as it was); the seconds after which it is tried
+        again. What the attempt itself has left in the trace is no reason to try sooner."""
         before = self.troubles.get(ready.run)
         times = before.times + 1 if before is not None and before.state == ready.state else 1
         pause: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * float(1 << min(times - 1, 10)))
-        self.troubles[ready.run] = _Trouble(ready.state, times, now + pause)
+        self.troubles[ready.run] = _Trouble(state or ready.state, times, now + pause)
         return pause
 
     def went_on(self, ready: Ready) -> None:

@@ -36,7 +36,7 @@ from agentloom.runtime.session import Session
 from agentloom.runtime.waits import Waits
 from agentloom.store.base import Appender, Store
 
-__all__ = ["Resumption", "begin_again"]
+__all__ = ["Resumption", "begin_again", "last_stop"]
 
 
 class Resumption:
@@ -108,7 +108,7 @@ def _ready(
     start = _wall_start(recording)
     taken = [str(entry["mail"]) for entry in recording.said if "mail" in entry]
     waits = Waits(
-        partial(store.mail, recording.run), TYPES, start=start, taken=taken, stopped=_last_stop(recording)
+        partial(store.mail, recording.run), TYPES, start=start, taken=taken, stopped=last_stop(recording)
     )
     live = WaitingSource(outer, REAL_CLOCKS["monotonic_ns"], waits, answerer)
     frontier = Frontier(
@@ -199,7 +199,7 @@ def _did_not_happen(recording: Recording, entries: list[Entry], answer: Entry) -
     )
 
 
-def _last_stop(recording: Recording) -> int:
+def last_stop(recording: Recording) -> int:
     """When the run was last stopped from outside, or a call of it that waited failed; nanoseconds since 1970."""
     waited = {call.id for call in recording.calls if call.ask is not None and call.status == "error"}
     return max(
