@@ -79,6 +79,9 @@ def test_what_is_shown_of_each_kind() -> None:
         'as        {"type": "integer"}': replace(ASK, choices=None, schema={"type": "integer"}),
         ', then "no"': replace(ASK, due=NOW + SECOND, has_default=True, default="no"),
         "then it fails with Expired": replace(ASK, due=NOW + SECOND),
+        "then it is denied": replace(
+            ASK, due=NOW + SECOND, approval={"tool": "refund", "args": {}, "schema": {}}
+        ),
     }
     for words, ask in cases.items():
         assert words in text(ask_lines(ask, 100, several=False, now=NOW)), words

@@ -127,6 +127,8 @@ def _word(choice: object) -> str:
 def _afterwards(ask: OpenAsk) -> str:
     if ask.kind == "time":
         return ""
+    if ask.approval is not None:
+        return ", then it is denied"
     return f", then {_json(ask.default)}" if ask.has_default else ", then it fails with Expired"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 
 from agentloom.errors import NotSupported
 from agentloom.store.files import FRESH, NO_LINKS, temporary
@@ -115,6 +116,10 @@ class Mailbox:
                 self._sync(os.path.dirname(path))
 
     def _sync(self, folder: str) -> None:
+        if (
+            sys.platform == "win32"
+        ):  # a folder cannot be opened there; its file system keeps the order by itself
+            return
         fd = self._system.open(folder, os.O_RDONLY | CLOEXEC)
         try:
             self._system.fsync(fd)
