@@ -9,7 +9,7 @@ import socket
 import urllib.request
 import zlib
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import brotli  # type: ignore[import-untyped]
@@ -149,7 +149,7 @@ def as_parsed(pairs: list[tuple[str, str]]) -> http.client.HTTPMessage:
 
 def facts(message: http.client.HTTPMessage) -> dict[str, Any]:
     payload: Any = message.get_payload()
-    parts = list(map(str, cast("list[Any]", payload))) if isinstance(payload, list) else payload
+    parts = payload if type(payload) is str else [str(one) for one in payload]
     return vars(message) | {"defects": [type(one) for one in message.defects], "_payload": parts}
 
 
