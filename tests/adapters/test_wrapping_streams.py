@@ -70,7 +70,7 @@ async def one_and_a_turn(stream: AsyncIterator[int]) -> list[int]:
 async def until_it_is_cancelled(stream: AsyncIterator[int]) -> list[int]:
     got: list[int] = []
     try:
-        async with asyncio.timeout(0.05), aclosing(stream) as items:  # type: ignore[type-var]
+        async with asyncio.timeout(0.3), aclosing(stream) as items:  # type: ignore[type-var]
             async for number in items:
                 got.append(number)
                 if number == 1:
