@@ -22,6 +22,7 @@ NOT_MIRRORED: dict[str, str] = {
     "format/guards.py": "type guards of one line each",
     "format/limits.py": "constants; tests/format/test_journal.py and test_values.py reach each",
     "replay/agreement.py": "tests/replay/test_source_noted.py and tests/secrets hold it with the source that asks",
+    "replay/endings.py": "tests/replay/test_source_findings.py reads each of its findings",
     "replay/frontier.py": "tests/api/test_resuming.py: every method of it, through runs that are resumed",
     "replay/resuming.py": "tests/api/test_resuming.py: what it makes ready is resumed there",
     "runtime/calls.py": "three dataclasses without a rule of their own; tests/runtime/test_engine.py reads each field",

@@ -17,13 +17,14 @@ from agentloom.errors import ControlFlow, Diverged, LoomError, Suspend
 from agentloom.format.guards import is_map
 from agentloom.format.values import Tree
 from agentloom.replay.agreement import agree, ordered
+from agentloom.replay.endings import agent_ends, recording_ends
 from agentloom.replay.fields import Comparison, Difference, compare, same_tree
 from agentloom.replay.mismatch import Judge, goto_finding, identity, identity_recorded
 from agentloom.replay.patience import RealTime
 from agentloom.replay.recording import RecordedCall, Recording, Step
 from agentloom.replay.report import CallRef, Counts, Finding, Noted
 from agentloom.replay.shuffle import Shuffle
-from agentloom.replay.summaries import error_words, fate, happened, recorded_ref, ref_now
+from agentloom.replay.summaries import fate, happened, recorded_ref, ref_now
 from agentloom.runtime.calls import Arrival, Call, CallSpec, Status
 from agentloom.runtime.changes import describe
 from agentloom.runtime.minted import align_ids
@@ -116,7 +117,7 @@ class ReplaySource:
 
     def _judged(self, *, quiescent: bool) -> Diverged:
         if self._at >= len(self._steps) and self._cut_short:
-            return self._failed(self._end_finding(self._odd[0]))
+            return self._failed(recording_ends(self.recording, self._odd[0]))
         return self._failed(Judge(self.recording, self._at, self._odd, quiescent).finding())
 
     def refuse(self, finding: Finding) -> Diverged:
@@ -125,7 +126,7 @@ class ReplaySource:
 
     def recording_ends(self) -> Finding:
         """The finding where the trace stops and the program would go on."""
-        return self._end_finding(None)
+        return recording_ends(self.recording, None)
 
     # -- the input -----------------------------------------------------------------------------------------------
 
@@ -335,7 +336,7 @@ class ReplaySource:
             self.complete = self.waits = True
             raise Suspend
         if step is None and self._cut_short:
-            raise self._failed(self._end_finding(call))
+            raise self._failed(recording_ends(self.recording, call))
         if recorded.left and recorded.status in ("closed", "cancelled"):
             raise self._reads_on(call, recorded)
         message = (
@@ -558,7 +559,7 @@ class ReplaySource:
         recorded = self._open[call.id]
         step = self._left_step(recorded, anywhere=False)
         if step is None and recorded.status is None and self._cut_short and self._step() is None:
-            raise self._failed(self._end_finding(call))
+            raise self._failed(recording_ends(self.recording, call))
         if step is None:
             message = f"It ended here with status {status}; when recorded it {fate(recorded)}."
             raise self._failed(
@@ -582,7 +583,7 @@ class ReplaySource:
             raise self._judged(quiescent=False)
         step = self._step()
         if step is None and self._cut_short:
-            raise self._failed(self._end_finding(None))
+            raise self._failed(recording_ends(self.recording, None))
         ref = CallRef(entry.call, "state", entry.name, None, entry.src)
         if step is None or step.kind != "state" or step.fields is None:
             message = f"State {entry.name} is set here; when recorded {happened(step)}."
@@ -613,12 +614,12 @@ class ReplaySource:
             raise self._judged(quiescent=True)
         step = self._step()
         if step is not None:
-            raise self._failed(self._ended_early(step, status, tree))
+            raise self._failed(agent_ends(self.recording, self._steps[self._at :], step, status, tree))
         end = self.recording.end
         if end is None:
-            raise self._failed(self._end_finding(None))
+            raise self._failed(recording_ends(self.recording, None))
         if end["status"] == "cancelled" != status:
-            raise self._failed(self._end_finding(None))
+            raise self._failed(recording_ends(self.recording, None))
         then = self._payload(self.recording.output)
         tree, same = self._beside(then, tree)
         if status != end["status"]:
@@ -777,7 +778,7 @@ class ReplaySource:
             return Suspend()
         waiting = next(iter(self._waiting.values()), None)
         if self._cut_short:
-            return self._failed(self._end_finding(waiting))
+            return self._failed(recording_ends(self.recording, waiting))
         if waiting is not None:
             recorded = self._open.get(waiting.id)
             ref = ref_now(waiting, recorded, recorded.index if recorded else None)
@@ -791,36 +792,6 @@ class ReplaySource:
         """Whether the recorded run came to its end by no doing of the program: killed, or interrupted from outside."""
         end = self.recording.end
         return end is None or end["status"] == "cancelled"
-
-    def _end_finding(self, call: Call | None) -> Finding:
-        """The trace stops where the program would go on: the recorded process died, or the run was interrupted.
-        Everything before matched."""
-        calls = self.recording.calls
-        dead = next((item for item in calls if item.status is None), None)
-        doubt = "was under way" if self.recording.closed else "has no outcome, it is in doubt"
-        where = f"; call {dead.index} ({dead.type} {dead.name}) {doubt}" if dead else ""
-        what = "the run was interrupted" if self.recording.closed else "its process died"
-        message = f"The recording ends here: {what} after call {len(calls)}{where}."
-        ref = None
-        if call is not None:
-            recorded = self.recording.by_id.get(call.id)
-            ref = ref_now(call, recorded, recorded.index if recorded else None)
-        return Finding("ended early", ref, message, reason="recording ends")
-
-    def _ended_early(self, step: Step, status: str, tree: Tree) -> Finding:
-        rest = [item for item in self._steps[self._at :] if item.kind == "request" and not item.used]
-        raised = f"raised {error_words(tree)}".rstrip()
-        word = {"completed": "returned", "failed": raised}.get(status, "was cancelled")
-        ref = replace(self._ref(step.call), src=None) if step.call is not None else None  # not made now
-        if rest:
-            names = ", ".join(
-                f"{item.call.index} {item.call.type} {item.call.name}" for item in rest[:3] if item.call
-            )
-            more = f" and {len(rest) - 3} more" if len(rest) > 3 else ""
-            message = f"The agent {word} here; when recorded it went on with call {names}{more}."
-            return Finding("ended early", ref, message, reason="agent ends")
-        message = f"The agent {word} here; when recorded {happened(step)} came first."
-        return Finding("ended early", ref, message, reason="agent ends")
 
 
 def _nobody() -> None:
