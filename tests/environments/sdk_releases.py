@@ -28,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 class Environment:
     """Packages that are tested together: ``modules`` by their names in ``RANGES``, each with the release of the end
     that is tested; ``more``: requirements beside them, ``oldest``: with the lowest releases. Run with them: rows of the
-    table of seams, tests, a program."""
+    table of seams, tests, a program. A program starts processes of its own: it has an environment that nothing of this
+    one is in."""
 
     modules: tuple[str, ...]
     more: tuple[str, ...] = ()
@@ -72,7 +73,10 @@ ENVIRONMENTS: dict[str, Environment] = {
     ),
     "openai-agents": Environment(("agents",), seams=("agents",), tests=_AGENTS),
     "mcp 1": Environment(
-        ("mcp",), ("uvicorn", "pydantic<2.12"), program="tests/adapters/mcp_old.py", only=("lowest",)
+        ("mcp",),
+        ("uvicorn", "pydantic<2.12", "orjson", "zstandard"),
+        program="tests/adapters/mcp_old.py",
+        only=("lowest",),
     ),
     "mcp 2": Environment(("mcp",), ("uvicorn", "websockets"), seams=("mcp",), tests=_MCP, only=("newest",)),
 }
@@ -137,7 +141,11 @@ def run(name: str, end: str, python: str) -> tuple[bool, str]:
     made = ENVIRONMENTS[name]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "site-packages"
-        install = (python, "-m", "pip", "install", "-q", "--target", str(folder), *requirements(name, end))
+        into = ["--target", str(folder)]
+        if made.program:
+            subprocess.run([python, "-m", "venv", place], check=True)
+            python, into = str(Path(place) / "bin" / "python"), []
+        install = (python, "-m", "pip", "install", "-q", *into, *requirements(name, end))
         done = subprocess.run(install, capture_output=True, text=True, check=False)
         if done.returncode:
             return False, f"cannot be installed: {done.stderr.strip()[-300:]}"

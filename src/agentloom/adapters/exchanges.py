@@ -137,7 +137,7 @@ def whole_of(
 
 def counted(value: dict[str, Any], found: Classified) -> dict[str, Any]:
     """An answer, or an event of a stream, with the token counts that it tells (``usage``)."""
-    usage = found.usage(value.get("json")) if found.usage is not None else None
+    usage = found.usage(value.get("json", value.get("data"))) if found.usage is not None else None
     return value | {"usage": dict(usage)} if usage else value
 
 
