@@ -1,4 +1,4 @@
-"""``agentloom inbox``, ``answer`` and ``signal``: what is open, and saying it, in this process."""
+"""``agentloom inbox`` and ``answer``: what is open, and saying it, in this process."""
 
 from __future__ import annotations
 
@@ -131,25 +131,6 @@ def test_result_is_json(cli: Call, folder: str) -> None:
     done = cli("answer", "last", "yes", "--result", "{oops", "--store", folder)
     assert done.code == 2
     assert "is no JSON" in done.err
-
-
-@pytest.mark.parametrize(
-    ("given", "value"), [((), None), (("7",), 7), (("seven",), "seven"), (('{"a": 1}',), {"a": 1})]
-)
-def test_a_message_with_a_value(cli: Call, folder: str, given: tuple[str, ...], value: object) -> None:
-    run = wait(paid, folder)
-    done = cli("signal", run, "payment", *given, "--by", "shop", "--store", folder)
-    assert (done.code, done.out) == (0, f"sent payment to {run[-4:]}\n")
-    assert agentloom.resume(run, paid, store=folder).output == value
-
-
-def test_a_message_with_a_key_is_sent_once(cli: Call, folder: str) -> None:
-    run = wait(paid, folder)
-    first = cli("signal", run, "payment", "1", "--key", "k1", "--store", folder, "--json").data
-    second = cli("signal", run, "payment", "2", "--key", "k1", "--store", folder, "--json").data
-    assert (first["sent"], second["sent"], second["value"]) == (True, False, 1)
-    assert "was sent before" in cli("signal", run, "payment", "--key", "k1", "--store", folder).out
-    assert len(LocalStore(folder).mail(run)) == 1
 
 
 def test_a_question_from_anybody_never_steers_the_terminal(cli: Call, folder: str) -> None:
