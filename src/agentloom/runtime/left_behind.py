@@ -45,8 +45,8 @@ def tell_tasks(session: Session, names: Sequence[str]) -> None:
     def tell() -> None:
         _log.warning(
             "run %s of %s cancelled what it had started and not awaited: %s. Its loop ends with it, as that of"
-            " asyncio.run does. To change it: await that before the run ends, start it outside of the run, or record the"
-            ' code where it stands: with agentloom.record("%s")',
+            " asyncio.run does. To change it: await that before the run ends, start it outside of the run, or record"
+            ' the code where it stands: with agentloom.record("%s")',
             run, agent, _list(names), agent,
         )  # fmt: skip
 
