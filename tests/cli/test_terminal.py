@@ -58,6 +58,34 @@ def test_resume_asks_too(scripts: Scripts) -> None:
     assert refunds(scripts) == ["7 400"]
 
 
+def test_a_call_in_doubt_is_asked_with_what_it_gave(scripts: Scripts) -> None:
+    scripts.write(
+        """
+        import os
+        from agentloom import agent, tool
+
+        @tool
+        async def charge(order: int) -> str:
+            os.kill(os.getpid(), 9)
+
+        @agent
+        async def shop(order: int) -> str:
+            return await charge(order)
+        """
+    )
+    scripts.call("run", "agent.py:shop", "--", "7")
+    seat = on_terminal(scripts, "resume", "last")
+    seat.sees("Did this happen?")
+    seat.sees("answer")
+    seat.types("Y\n")
+    seat.sees("and gave")
+    seat.types("{oops\n")
+    seat.sees("no JSON")
+    seat.types('"receipt 1"\n')
+    seat.sees("receipt 1")
+    assert seat.ends() == 0, seat.shown
+
+
 def test_several_questions_one_after_the_other(scripts: Scripts) -> None:
     scripts.write(SEVERAL)
     seat = on_terminal(scripts, "run", "agent.py:several")

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agentloom.api.answering import answer, waiting
+from agentloom.api.people_values import yes_or_no
 from agentloom.cli.asking import ask_lines
 from agentloom.cli.options import Settings
 from agentloom.cli.render import Screen
@@ -100,7 +101,7 @@ class Terminal:
 
     def _post(self, ask: OpenAsk, line: str) -> None:
         more: dict[str, Any] = {}
-        if ask.in_doubt and line.strip().casefold() in ("yes", "y", "true"):
+        if ask.in_doubt and yes_or_no(line):
             more["result"] = self._result(ask)
         answer(
             ask.run, line, ask=ask.ask, by=self._by, store=self._store, via="terminal", from_text=True, **more
