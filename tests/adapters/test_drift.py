@@ -14,7 +14,7 @@ from google import genai
 from agentloom.adapters import api_openai
 from agentloom.replay import replayer
 from agentloom.testing.replies import Says
-from tests.adapters.contract.litellm_cases import litellm  # which keeps it from fetching prices
+from tests.adapters.contract import litellm_cases
 from tests.adapters.seam import tape
 
 
@@ -59,9 +59,7 @@ def answer_of(provider: str, url: str) -> Any:
                 client.models.generate_content(model="asked", contents="hello")
     elif provider == "litellm":
         for _ in range(3):
-            litellm.completion(
-                "openai/asked", [{"role": "user", "content": "a"}], api_base=url, api_key="unused"
-            )
+            litellm_cases.ask_once(url, "asked")
     else:
         with openai.OpenAI(base_url=url, api_key="unused") as client:
             for _ in range(3):

@@ -74,7 +74,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "openai-agents": Environment(("agents",), seams=("agents",), tests=_AGENTS),
     "mcp 1": Environment(
         ("mcp",),
-        ("uvicorn", "pydantic<2.12", "orjson", "zstandard"),
+        ("uvicorn", "pydantic<2.12", "orjson", "zstandard", "ahocorasick-rs", "click", "rich"),
         program="tests/adapters/mcp_old.py",
         only=("lowest",),
     ),

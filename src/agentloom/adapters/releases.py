@@ -46,7 +46,7 @@ RANGES: dict[str, Range] = {
     "langgraph": Range("langgraph", "1.1.0", "1.2.24"),
     "langgraph.checkpoint": Range("langgraph-checkpoint", "4.0.0", "4.3.2"),
     "pydantic_ai": Range("pydantic-ai-slim", "2.20.0", "2.68.0"),
-    "llama_index.core": Range("llama-index-core", "0.14.25", "0.14.25"),
+    "llama_index.core": Range("llama-index-core", "0.14.20", "0.14.25"),
     "workflows": Range("llama-index-workflows", "2.26.1", "2.26.1"),
     "agents": Range("openai-agents", "0.20.0", "0.24.0"),
     "mcp": Range("mcp", "1.19.0", "2.3.0"),

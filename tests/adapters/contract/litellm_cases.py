@@ -41,6 +41,11 @@ def anthropic_like(url: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def ask_once(url: str, model: str) -> None:
+    """Ask ``model`` of a server of OpenAI's protocol at ``url``, which ends in its version."""
+    litellm.completion(f"openai/{model}", MESSAGES, api_base=url, api_key="unused")
+
+
 def facts(answer: Any) -> Any:
     """What litellm's objects say. Those that it stamps itself (when it was made, how long it took) are left out."""
     made = answer.model_dump(exclude={"created"})
