@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from agentloom import agent, sync, tool
-from agentloom.errors import Diverged, NoActiveRun, NotSupported
+from agentloom.errors import Diverged, NoActiveRun, NotSupported, Stopped, StoreFailed
 from agentloom.runtime import baton as baton_module
 from agentloom.runtime.baton import Baton, parallel
 from agentloom.runtime.calls import Arrival, Call, CallSpec
+from agentloom.runtime.deadlines import NEVER_NS
 from agentloom.runtime.loop import Deadlock
 from agentloom.runtime.scope import entered
 from agentloom.runtime.strands import STRANDS, Strand
@@ -119,8 +120,10 @@ def test_a_wait_that_nobody_ends_is_a_deadlock_that_says_where(
 ) -> None:
     monkeypatch.setattr(baton_module, "PATIENCE", 0.05)
     baton = Baton(bench.session)
-    with pytest.raises(Deadlock, match="every thread of the run waits.*MainThread in "):
+    with pytest.raises(Deadlock, match="every thread of the run waits.*MainThread in ") as raised:
         baton.block(baton.main, object())
+    assert raised.value.hint is not None
+    assert "look for a lock that is never released" in raised.value.hint
 
 
 def test_a_wait_ends_at_its_deadline_and_a_wake_ends_it_once(bench: Bench) -> None:
@@ -132,6 +135,70 @@ def test_a_wait_ends_at_its_deadline_and_a_wake_ends_it_once(bench: Bench) -> No
     assert baton.next_timer() is None
     baton.wake(baton.main)  # it does not wait
     assert not baton._ready
+
+
+def test_deadlines_are_nanoseconds_from_the_run_s_own_time_and_one_that_never_comes_is_no_timer(
+    bench: Bench,
+) -> None:
+    baton = Baton(bench.session)
+    bench.engine.vt = 3 * 10**15
+    assert baton.deadline(0.5) == 3 * 10**15 + 500_000_000
+    others = [Strand(baton, name) for name in "abc"]
+    baton._blocked.update(dict.fromkeys(others))
+    for deadlines, first in (
+        ((None, None, None), None),
+        ((NEVER_NS, None, None), None),
+        ((NEVER_NS, NEVER_NS - 1, None), NEVER_NS - 1),
+        ((7, None, 5), 5),
+    ):
+        for strand, deadline in zip(others, deadlines, strict=True):
+            strand.deadline = deadline
+        assert baton.next_timer() == first
+    for strand in others:
+        del baton._blocked[strand]
+
+
+def test_strands_of_a_run_that_is_given_up_go_on_as_threads_and_their_waits_end_with_why(
+    bench: Bench,
+) -> None:
+    baton = Baton(bench.session)
+    for failure, kind in (
+        (StoreFailed("full", hint="make room"), Stopped),
+        (Diverged("another call"), Diverged),
+        (None, type(None)),
+    ):
+        strand = Strand(baton, "one")
+        baton.over = False
+        baton._strands[strand] = None
+        baton._abandon(failure)
+        assert type(strand.error) is kind
+        assert strand.free
+        assert baton.over
+        assert not baton._strands
+        assert baton.owner is baton.main
+    mine = Strand(baton, "two")
+    mine.error = known = ValueError("its own")
+    baton._strands[mine] = None
+    baton._abandon(Diverged("another call"))
+    assert mine.error is known
+
+
+def test_an_interruption_of_the_agents_call_cancels_it_and_wakes_it_with_the_interruption(
+    bench: Bench,
+) -> None:
+    baton = Baton(bench.session)
+    main = baton.main
+    main.call = call = bench.engine.begin(SPEC, bench.session.root)
+    baton._calls[main] = None
+    baton._cancelling = True
+    baton._cancel()
+    assert not baton._cancelling
+    assert call.ended
+    assert main.delivery is not None
+    assert (main.delivery.call, main.delivery.kind) == (call, "cancel")
+    assert isinstance(main.delivery.error, KeyboardInterrupt)
+    assert bench.kinds[-1] == "outcome"
+    baton._ready.clear()
 
 
 def test_the_agents_own_thread_is_its_strand_until_the_end_and_then_what_it_was() -> None:
