@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 from typing import Any
 
@@ -142,3 +143,26 @@ def test_without_a_cut_the_process_alone_loses_nothing() -> None:
         if not died:
             return
     pytest.fail(f"not through after {MOST} operations")
+
+
+@pytest.mark.parametrize(
+    ("code", "refused"), [(errno.EACCES, False), (errno.EROFS, False), (errno.EIO, True)]
+)
+def test_folders_above_the_store_that_cannot_be_synced(code: int, refused: bool) -> None:
+    process = Machine().process()
+    opened: list[object] = []
+
+    def trap(name: str, what: object) -> None:
+        opened.append(what if name == "open" else None)
+        if name == "fsync" and opened[-2] == "/home":
+            raise OSError(code, "cannot")
+
+    store = LocalStore(ROOT, system=process)
+    store.create(RUN).close()  # the folders are there
+    process.trap = trap
+    store = LocalStore(ROOT, durability="power", system=process)
+    if refused:
+        with pytest.raises(StoreFailed):
+            store.create(OTHER)
+    else:
+        store.create(OTHER).close()

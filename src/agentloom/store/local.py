@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import time
@@ -28,6 +29,8 @@ __all__ = ["LocalStore"]
 PLAIN, PACKED = ".loom", ".loom.zst"
 _BATCH = 256  # files looked up in the index at a time
 _STALE = 3600.0  # seconds after which a temporary file has no living writer
+_NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL}
+"""Why a folder above the store that cannot be synced is left alone: another's, read only, or there is no such thing."""
 _APPEND = os.O_RDWR | os.O_APPEND | CLOEXEC | NOFOLLOW
 
 
@@ -246,9 +249,12 @@ class LocalStore:
             self._sync_folder(self.root)
             folder = self.root
             while folder != (folder := os.path.dirname(folder)):
-                # Any of them may be new, made by a process that died then. Those that may not be read are not.
-                with contextlib.suppress(PermissionError):
+                # Any of them may be new, made by a process that died then; not those that nobody could write to.
+                try:
                     self._sync_folder(folder)
+                except OSError as error:
+                    if error.errno not in _NOT_OURS:
+                        raise
             self._safe = True
         self._sync_folder(self._runs)
 
