@@ -168,9 +168,9 @@ def _show(screen: Screen, tally: _Tally) -> None:
     if len(facts["groups"]) > _SHOWN:
         screen.line(("dim", f"and {len(facts['groups']) - _SHOWN} more reasons: --json"))
     if bad:
-        screen.note(
-            "those runs are as they were. They go on with the code that they know: agentloom resume RUN --at recorded"
-        )
+        screen.note("those runs are as they were")
+    if any(group["first"].get("class") not in ("leak", "cannot be run") for group in facts["groups"]):
+        screen.note("they go on with the code that they know: agentloom resume RUN --at recorded")
 
 
 def _show_group(screen: Screen, group: dict[str, Any]) -> None:

@@ -154,7 +154,12 @@ def report(settings: Settings, run: str, child: Child, before: int, seconds: flo
         )
         name = short(run)
         screen.note(("warn", "not resumed: "), f"run {name} is as it was, and nothing was done")
-        screen.note(f"   agentloom resume {name} --at recorded      the code as it was when the run began")
+        if (
+            cast("dict[str, Any]", done["report"]).get("class") != "leak"
+        ):  # there the code is the recorded one
+            screen.note(
+                f"   agentloom resume {name} --at recorded      the code as it was when the run began"
+            )
         return Exit.DIVERGENCE
     _summary(screen, run, done, calls, before, seconds)
     if done["status"] == "suspended":
