@@ -151,7 +151,7 @@ class RecordedApp:
         target = target_of_block(trace.name, {"request": request})
         run = RecordedBlock(target, self.service.options(scope), None)
         run.on_cut_off = gone.set
-        run.lacks = unkept_in(repr(request))
+        run.lacks = unkept_in(repr(cast(object, request)))
         with replaying(trace):
             try:
                 await self._within(run, scope, _Exchange(scope, receive, send))

@@ -159,7 +159,7 @@ class Held(InFront):
             return True
 
 
-def _named(keep: Keep) -> str:
+def _named(keep: object) -> str:
     return (
         repr(keep) if isinstance(keep, str) else str(getattr(keep, "__qualname__", type(keep).__qualname__))
     )
