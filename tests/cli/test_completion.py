@@ -51,3 +51,28 @@ def test_completes_runs_and_files(cli: Callable[..., Any], tmp_path: Path) -> No
         [sys.executable, "-m", "agentloom"], env=env, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["plain,last", "plain,0001", "file,"]
+
+
+@pytest.mark.parametrize(("command", "offers"), [("answer", 1), ("signal", 1), ("resume", 3)])
+def test_what_takes_an_answer_offers_runs_that_wait(
+    cli: Callable[..., Any], tmp_path: Path, command: str, offers: int
+) -> None:
+    cli("import", str(_written(tmp_path / "a.loom", samples.refund().data)))
+    waits = samples.Maker(2)
+    waits.call(0, "ask", "ask", {"question": "Shall we?"}, None, status="none")
+    waits.entry("suspend", ask="1", call="root/support#0", val=waits.blobs.put({"question": "Shall we?"}))
+    cli("import", str(_written(tmp_path / "b.loom", waits.data)))
+    env = os.environ | {
+        "_AGENTLOOM_COMPLETE": "bash_complete", "COMP_WORDS": f"agentloom {command} ", "COMP_CWORD": "2",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "agentloom"], env=env, capture_output=True, text=True, check=False
+    )
+    found = [line for line in done.stdout.split() if line.startswith("plain,")]
+    assert len(found) == offers, found
+    assert f"plain,{waits.run[-4:]}" in found
+
+
+def _written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path

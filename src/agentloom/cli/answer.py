@@ -10,7 +10,7 @@ import click
 
 from agentloom.api.answering import answer
 from agentloom.cli.options import Settings, common
-from agentloom.cli.runs import RUN, short
+from agentloom.cli.runs import WAITING_RUN, short
 
 __all__ = ["by_option", "command", "login_name"]
 
@@ -29,7 +29,7 @@ by_option = click.option(
 
 
 @click.command(short_help="Answer a question that a run asks.")
-@click.argument("run", type=RUN)
+@click.argument("run", type=WAITING_RUN)
 @click.argument("value")
 @click.option("--ask", metavar="ID", help="Which question; needed where several are open.")
 @by_option

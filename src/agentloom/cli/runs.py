@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from agentloom.store.scan import Source
 
-__all__ = ["RUN", "Found", "find", "large", "looks_like_a_file", "named", "naming", "short"]
+__all__ = ["RUN", "WAITING_RUN", "Found", "find", "large", "looks_like_a_file", "named", "naming", "short"]
 
 _SHORTEST = 4
 _OFFERED = 30  # runs that a shell offers
@@ -121,9 +121,13 @@ def short(run: str, among: Iterable[str] = ()) -> str:
 
 
 class _RunName(click.ParamType[str]):
-    """An argument that names a run; the shell completes the newest runs of the store, ``last``, and files."""
+    """An argument that names a run; the shell completes the newest runs of the store, ``last``, and files. ``waiting``:
+    only those that wait for somebody."""
 
     name = "run"
+
+    def __init__(self, *, waiting: bool = False) -> None:
+        self.waiting = waiting
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -131,15 +135,21 @@ class _RunName(click.ParamType[str]):
         from click.shell_completion import CompletionItem
 
         try:
-            rows = ctx.ensure_object(Settings).open_store().runs(Query(limit=_OFFERED))
+            query = Query(limit=None if self.waiting else _OFFERED)
+            rows = ctx.ensure_object(Settings).open_store().runs(query)
         except LoomError:  # a completion has no place to say why; the command itself will
             rows = []
         names = [row.run for row in rows]
-        offers = [("last", "the newest run")] if rows else []
+        if self.waiting:
+            rows = [row for row in rows if row.asks][:_OFFERED]
+        offers = [("last", "the newest run")] if rows and not self.waiting else []
         offers += [(short(row.run, names), f"{row.agent} {row.status}") for row in rows]
         found = [CompletionItem(name, help=text) for name, text in offers if name.startswith(incomplete)]
-        return [*found, CompletionItem(incomplete, type="file")]
+        return found if self.waiting else [*found, CompletionItem(incomplete, type="file")]
 
 
 RUN = _RunName()
 """The type of RUN arguments."""
+
+WAITING_RUN = _RunName(waiting=True)
+"""The same, of commands for runs that wait."""

@@ -10,14 +10,14 @@ import click
 from agentloom.api.answering import send_signal
 from agentloom.cli.answer import by_option, login_name
 from agentloom.cli.options import Settings, common
-from agentloom.cli.runs import RUN, short
+from agentloom.cli.runs import WAITING_RUN, short
 from agentloom.errors import MailTaken
 
 __all__ = ["command"]
 
 
 @click.command(short_help="Send a named message to a run.")
-@click.argument("run", type=RUN)
+@click.argument("run", type=WAITING_RUN)
 @click.argument("name")
 @click.argument("value", required=False)
 @by_option
