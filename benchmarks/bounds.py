@@ -14,9 +14,9 @@ BOUNDS: dict[str, float] = {
     "zst_bytes": 110_000,
     "growth": 4.2,
     # Processor time a call, in times of floor A at the same N.
-    "sync record at N=100": 3.2,
+    "sync record at N=100": 3.5,
     "sync replay at N=100": 2.5,
-    "async record at N=100": 4.0,
+    "async record at N=100": 4.4,
     "async replay at N=100": 3.2,
     "sync record at N=400": 1.5,
     "sync replay at N=400": 1.3,
@@ -58,8 +58,9 @@ TARGETS: dict[str, float] = {
     "aiohttp async record": 1.5,
     "aiohttp async replay": 1.2,
 }
-"""Wanted, and not reached, or not with a margin on a busy machine (docs/adr/0013, 0022). The bound beside one of these is up
-to a fifth above what is measured, so that a change which makes calls dearer by two fifths fails."""
+"""Wanted, and not reached, or not with a margin on a busy machine (docs/adr/0013, 0022). The bound beside one of these
+is up to three tenths above what is measured on a quiet machine: ten runs beside busy programs are within it, and a
+change that makes calls dearer by two fifths is past it (``benchmarks/steady.py``)."""
 
 
 def failed(found: Mapping[str, float]) -> list[str]:
