@@ -145,6 +145,8 @@ def run(name: str, end: str, python: str) -> tuple[bool, str]:
         if made.program:
             subprocess.run([python, "-m", "venv", place], check=True)
             python, into = str(Path(place) / "bin" / "python"), []
+            (home,) = Path(place).glob("lib/python*/site-packages")
+            (home / "project.pth").write_text(f"{ROOT / 'src'}\n{ROOT}\n", "utf-8")
         install = (python, "-m", "pip", "install", "-q", *into, *requirements(name, end))
         done = subprocess.run(install, capture_output=True, text=True, check=False)
         if done.returncode:
