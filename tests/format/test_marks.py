@@ -153,10 +153,12 @@ def test_a_plain_value_is_one_that_has_a_mark() -> None:
         def __reduce__(self) -> Any:
             raise AssertionError("its code ran")
 
-    for plain in ({"a": [1, None]}, [], "x", {"a": "y" * 70_000}):
-        assert is_plain(plain, len(str(plain)))
-    for other in ({"a": Text("b")}, {Text("a"): 1}, [Foreign()], [Text("y" * 70_000)]):
-        assert not is_plain(other, len(str(other)))
+    plain: list[Any] = [{"a": [1, None]}, [], "x", {"a": "y" * 70_000}]
+    for value in plain:
+        assert is_plain(value, len(str(value)))
+    other: list[Any] = [{"a": Text("b")}, {Text("a"): 1}, [Foreign()], [Text("y" * 70_000)]]
+    for value in other:
+        assert not is_plain(value, len(str(value)))
     assert is_plain({"a": 1}, 7), "what was refused leaves nothing behind"
 
 
