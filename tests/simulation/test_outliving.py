@@ -53,3 +53,9 @@ def test_everything_happens_in_them() -> None:
         "at operation", "in a write", "behind entry", "sent", "answered", "refused",
     ):  # fmt: skip
         assert seen[what] >= 3, (what, seen)
+
+
+@pytest.mark.parametrize("seed", [5688, 5778])
+def test_streams_read_side_by_side_when_the_process_dies(seed: int) -> None:
+    """Their chunks are written one stream after the other: between the two, numbers of deliveries are missing."""
+    simulate(seed)

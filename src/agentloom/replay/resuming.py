@@ -93,6 +93,8 @@ def _ready(
 ) -> Resumption:
     recording = Recording.from_journal(journal)
     void = _said_alone(recording)
+    if void is None:
+        void = _chunks_alone(recording)
     retried: RecordedCall | None = None
     if retry_failed:
         retried = _last_failed(recording)
@@ -185,6 +187,19 @@ def _said_alone(recording: Recording) -> int | None:
     if last["kind"] == "answer" and _did_not_happen(recording, entries, last):
         return None  # the call in doubt may have been performed since
     return cast(int, last["seq"])
+
+
+def _chunks_alone(recording: Recording) -> int | None:
+    """The number of the first entry of chunks with which deliveries begin to be missing: streams that were read side by
+    side are written one after the other, and the process died between two of them. None where none is missing."""
+    rows: list[tuple[int, int]] = []
+    for entry in recording.journal.entries:
+        if entry["seq"] not in recording.void:
+            numbers = [item[0] for item in entry["items"]] if entry["kind"] == "chunks" else [entry.get("d")]
+            rows += [(d, cast(int, entry["seq"])) for d in numbers if type(d) is int]
+    there = {d for d, _ in rows}
+    missing = next((d for d in range(1, max(there, default=0)) if d not in there), None)
+    return None if missing is None else min(seq for d, seq in rows if d > missing)
 
 
 def _did_not_happen(recording: Recording, entries: list[Entry], answer: Entry) -> bool:
