@@ -22,7 +22,7 @@ from mcp.types import BlobResourceContents, EmbeddedResource
 from agentloom.store import MemoryStore
 from agentloom.testing import FakeProvider
 from tests.adapters.mcp_shop import PIXEL, served
-from tests.adapters.test_mcp import SHOPPING, Told, Listening, names, shop, thrice
+from tests.adapters.test_mcp import SHOPPING, Listening, Told, names, shop, thrice
 from tests.frameworks.proof import recorded, replayed
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
