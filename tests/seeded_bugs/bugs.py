@@ -142,10 +142,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "a stream that was left is not written down",
         "runtime/boundary.py",
-        "        if not self._finished:\n            self._finished = True\n"
-        "            with _alone(self._scope):\n"
         '                self._scope.session.engine.end_by_agent(self.call, "closed")\n\n    def __enter__',
-        "        self._finished = True\n\n    def __enter__",
+        "                pass\n\n    def __enter__",
         "mixed",
     ),
     Bug(
