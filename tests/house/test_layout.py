@@ -26,7 +26,7 @@ NOT_MIRRORED: dict[str, str] = {
     "replay/frontier.py": "tests/api/test_resuming.py: every method of it, through runs that are resumed",
     "replay/resuming.py": "tests/api/test_resuming.py: what it makes ready is resumed there",
     "runtime/calls.py": "three dataclasses without a rule of their own; tests/runtime/test_engine.py reads each field",
-    "runtime/outside.py": "a dataclass without a rule of its own; tests/runtime/test_engine_outside.py reads each field",
+    "runtime/outside.py": "a dataclass without a rule of its own; tests/runtime/test_waits.py reads each field",
     "runtime/source.py": "protocols; mypy holds LiveSource, ReplaySource and the source of tests/runtime to them",
 }
 # Files over 800 lines need a written reason.

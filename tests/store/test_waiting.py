@@ -149,7 +149,7 @@ def test_a_large_trace_is_read_as_a_small_one(
     ask = [story.begin("root/p#1", deadline=5), story.suspend("root/p#1", "1", deadline=5)]
     calls = 4 if chunk == 97 else 12
     parts = [story.start()]
-    if where != "nowhere" and where != "end":
+    if where not in {"nowhere", "end"}:
         parts += ask
     elif where == "end":
         story = Story()
