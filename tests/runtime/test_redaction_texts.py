@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_texts import values_in
 
 VALUE = {"a": ["é", 1, None], "b": {"c": "x/y"}}
@@ -64,3 +65,9 @@ def test_what_is_nested_beyond_measure_is_no_json_here() -> None:
 )
 def test_what_is_no_json(text: str) -> None:
     assert values_in(text) is None
+
+
+def test_an_escaped_nul_elsewhere_makes_no_text_utf_16() -> None:
+    """Decoded, the first line holds a NUL; the secret in the second one stands as plain text all the same."""
+    text = 'blob = b"\\x00\\xff"\nheaders = {"set-cookie": "sid=very-private-0815; Path=/"}'
+    assert Redactor().text(text) == text.replace("sid=very-private-0815;", "__redacted_1__")

@@ -255,8 +255,9 @@ class Finder:
                 if not work.take(len(layer.data)):
                     continue
                 for one in self.changes(layer.data, replace, depth - 1, work):
-                    start, stop = layer.span(one.start, one.end)
-                    made.append(Change(begin + start, begin + stop, layer.code(one.text), one.known))
+                    start, stop = (begin + place for place in layer.span(one.start, one.end))
+                    coded = not layer.single or b"\x00" in data[start:stop]  # else it is no UTF-16 there
+                    made.append(Change(start, stop, layer.code(one.text) if coded else one.text, one.known))
         if places.aligned:
             made += [
                 Change(*one, tuple(held)) for one in base64_blocks(data, places.aligned, change, every=every)
