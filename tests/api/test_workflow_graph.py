@@ -409,7 +409,7 @@ def test_a_branch_that_fails_cancels_the_others_and_their_clean_up_is_recorded()
 
     async def waits(state: State) -> str:
         try:
-            await agentloom.sleep(3600)
+            await agentloom.sleep(30)
         finally:
             await turns(1)
             cleaned.append("yes")
@@ -437,7 +437,7 @@ def test_a_branch_that_fails_cancels_the_others_and_their_clean_up_is_recorded()
 
 def test_a_cancelled_run_cancels_every_branch() -> None:
     async def waits(state: State) -> None:
-        await agentloom.sleep(3600)
+        await agentloom.sleep(30)
 
     graph = Workflow().step("a", fn=waits, after=()).step("b", fn=waits, after=())
     store = MemoryStore()

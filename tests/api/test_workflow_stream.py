@@ -166,7 +166,7 @@ def test_the_error_of_a_run_comes_after_its_events() -> None:
 
 def waiting() -> Workflow:
     async def waits(state: State) -> None:
-        await agentloom.sleep(3600)
+        await agentloom.sleep(30)
 
     return Workflow("waiting").step("a", fn=lambda state: 1).step("b", fn=waits)
 

@@ -70,6 +70,7 @@ NOT_LONG = {
     "interrupts": "in a thread of its own; at import",
     "live": "performs by functions of others, which have frames of their own",
     "recorder": "awaits a run",
+    "stock_timers": "asyncio's own ways to set a timer and to read its clock, at once",
     "refuse": "starts what was let through, which does not wait",
 }
 """Modules that look as if they waited, and do not for long."""

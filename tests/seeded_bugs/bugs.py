@@ -249,7 +249,7 @@ BUGS: tuple[Bug, ...] = (
         "format/scanning.py",
         "                whole = offset\n",
         "                pass\n",
-        "checkers",
+        "vectors",
     ),
     Bug(
         "a writer goes on after a write that failed",

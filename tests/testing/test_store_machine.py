@@ -97,5 +97,6 @@ def test_the_machine_notices(wrong: type[MemoryStore]) -> None:
 
     with pytest.raises(AssertionError):
         run_state_machine_as_test(
-            Machine, settings=settings(STEPS, print_blob=False, report_multiple_bugs=False)
+            Machine,
+            settings=settings(STEPS, max_examples=300, print_blob=False, report_multiple_bugs=False),
         )

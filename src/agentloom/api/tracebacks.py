@@ -51,5 +51,6 @@ def user_frames(error: BaseException) -> TracebackType | None:
             end = False
         elif not end:
             continue
-        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        # A frame that a signal handler interrupted between two lines is in none: None, whatever the types say.
+        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or 0)
     return kept

@@ -22,6 +22,7 @@ from agentloom.cli.options import Settings
 from agentloom.cli.render import Screen
 from agentloom.errors import AnswerRefused, InvalidAnswer, StoreError, ValueRefused
 from agentloom.runtime.calls import Call
+from agentloom.runtime.locks import free_in_children
 from agentloom.store import Store
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Terminal:
         self._run = run
         self._by = by
         self._descriptor = descriptor
-        self._lock = threading.Lock()
+        self._lock = free_in_children(threading.Lock())
         self._rest = b""
         self._asking = False
         self._left = False

@@ -195,7 +195,7 @@ def _pooled(source: Callable[[int], bytes]) -> Callable[[int], bytes]:
             return source(count)
         if not salts:
             pool = source(_POOL_BYTES)
-            salts.extend(pool[at : at + count] for at in range(0, _POOL_BYTES, count))
+            salts.extend(pool[at : at + count] for at in range(_POOL_BYTES - count, -1, -count))
         return salts.pop()
 
     return take
