@@ -215,5 +215,5 @@ def test_what_a_tool_keeps_secret_is_not_in_the_question(store: Store) -> None:
     ]  # fmt: skip
     assert DONE == [({"number": 812, "pin": "tango-7"}, "visa 4111 pin one", 2)]
     entries = b"".join(line for line in store.read(trace.run_id).splitlines() if b"sync.approve" not in line)
-    assert b"4111" not in entries
+    assert b"visa 4111" not in entries
     assert b"tango-7" not in entries

@@ -67,7 +67,7 @@ def test_importing_agentloom_imports_no_sdk() -> None:
 
 
 def test_importing_agentloom_is_fast() -> None:
-    """An agent's names at most four times, every public name five times, the bare package half of what an asyncio
+    """An agent's names at most four times, every public name six times, the bare package half of what an asyncio
     program with JSON imports.
 
     Processor time of new interpreters, taken in turn, each less the bare interpreter; the least of seven.
@@ -85,7 +85,7 @@ def test_importing_agentloom_is_fast() -> None:
     bare, base, alone, agents, whole = (min(column) for column in zip(*rows, strict=True))
     print(", ".join(f"{time * 1000:.0f} ms" for time in (bare, base, alone, agents, whole)))
     assert (agents - bare) / (base - bare) < 4
-    assert (whole - bare) / (base - bare) < 5
+    assert (whole - bare) / (base - bare) < 6
     assert (alone - bare) / (base - bare) < 0.5
 
 
