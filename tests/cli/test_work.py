@@ -221,7 +221,7 @@ def test_an_idle_worker_ends_at_once(scripts: Scripts) -> None:
 
 def test_many_runs_four_workers_one_killed_each_goes_on_once(scripts: Scripts) -> None:
     """The small form of ``benchmarks/work.py``."""
-    count = 40
+    count = 16
     store = record_many(scripts, count)
     for run in runs(scripts):
         answer(run, "yes", store=store)
