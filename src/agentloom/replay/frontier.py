@@ -22,7 +22,7 @@ from agentloom.runtime.ledger import TraceLedger
 from agentloom.runtime.live_waits import WaitingSource
 from agentloom.runtime.outside import Outside
 from agentloom.runtime.profiles import Profile
-from agentloom.runtime.source import StateEntry
+from agentloom.runtime.source import OutcomeSource, StateEntry
 from agentloom.store.mail import Mail
 
 __all__ = ["Frontier", "LateLedger"]
@@ -43,6 +43,8 @@ class Frontier:
         self.on_arrival: Callable[[], None] | None = None
         self.then = then
         self.live = live
+        self._source: OutcomeSource = then
+        """The source of the moment: whom everything is handed to that is the same on both sides."""
         live.on_arrival = self._told
         self.passed = False
         self.ledger: LateLedger | None = None
@@ -64,7 +66,7 @@ class Frontier:
         return self.passed
 
     def _go_live(self) -> None:
-        self.passed = True
+        self.passed, self._source = True, self.live
         recording = self.then.recording
         engine = self._engine
         engine.deliveries, reached = recording.reached
@@ -134,8 +136,7 @@ class Frontier:
 
     def begin(self, call: Call) -> None:
         """As the source of the moment."""
-        if not self.passed:
-            self.then.begin(call)
+        self._source.begin(call)
 
     def inline(self, call: Call, perform: Callable[[], object]) -> Arrival:
         """As the source of the moment; at the frontier what becomes of a call in doubt."""
@@ -240,32 +241,30 @@ class Frontier:
 
     def ended(self, call: Call, status: Status, tree: Tree) -> None:
         """As the source of the moment."""
-        if not self.passed:
-            self.then.ended(call, status, tree)
+        self._source.ended(call, status, tree)
 
     def state(self, entry: StateEntry) -> None:
         """As the source of the moment."""
-        if not self.passed:
-            self.then.state(entry)
+        self._source.state(entry)
 
     def finished(self, status: str, tree: Tree) -> None:
         """As the source of the moment."""
-        if not self.passed:
-            self.then.finished(status, tree)
+        self._source.finished(status, tree)
 
     # -- the order -----------------------------------------------------------------------------------------------
 
     def poll(self, timer: int | None) -> Arrival | None:
         """As the source of the moment."""
-        return self.live.poll(timer) if self.reach() else self.then.poll(timer)
+        self.reach()
+        return self._source.poll(timer)
 
     def interrupt(self) -> bool:
         """Up to the frontier the resumption is given up, and the run left as it was."""
-        return self.live.interrupt() if self.passed else self.then.interrupt()
+        return self._source.interrupt()
 
     def goes_on(self) -> bool:
         """As the source of the moment."""
-        return self.live.goes_on() if self.passed else self.then.goes_on()
+        return self._source.goes_on()
 
     def never_made(self, call_id: str) -> bool:
         """As the source of the moment."""
@@ -273,31 +272,30 @@ class Frontier:
 
     def rests(self, timer: int | None) -> None:
         """As the source of the moment."""
-        if self.passed:
-            self.live.rests(timer)
+        self._source.rests(timer)
 
     def turn_due(self, vt: int) -> bool:
         """As the source of the moment."""
-        return self.passed and self.live.turn_due(vt)
+        return self._source.turn_due(vt)
 
     def turn(self, timer: int | None) -> Arrival | None:
         """As the source of the moment."""
-        return self.live.turn(timer) if self.reach() else self.then.turn(timer)
+        self.reach()
+        return self._source.turn(timer)
 
     def tick(self, shown: int, reads: int) -> int | None:
         """As the source of the moment."""
-        if self.passed or (not self.then.ticking and self.reach()):
-            return self.live.tick(shown, reads)
-        return self.then.tick(shown, reads)
+        if not self.then.ticking:
+            self.reach()
+        return self._source.tick(shown, reads)
 
     def ticked(self, vt: int) -> None:
         """As the source of the moment."""
-        if not self.passed:
-            self.then.ticked(vt)
+        self._source.ticked(vt)
 
     def now(self) -> int:
         """As the source of the moment."""
-        return self.live.now() if self.passed else self.then.now()
+        return self._source.now()
 
     def close(self) -> None:
         """Stop whatever is still under way."""
@@ -337,11 +335,18 @@ class LateLedger:
         """A resumed run has begun long ago."""
         raise RuntimeError("a resumed run has a start entry")
 
+    def _open(self, *, reach: bool = False) -> TraceLedger | None:
+        """What to write into; None up to the frontier. ``reach``: what is written next is more than was recorded, where
+        all that was has happened."""
+        if self._frontier.reach() if reach else self._frontier.passed:
+            self.announce()
+            return self._ledger
+        return None
+
     def request(self, call: Call) -> None:
         """As of the trace, behind the frontier."""
-        if self._frontier.reach():
-            self.announce()
-            self._ledger.request(call)
+        if (ledger := self._open(reach=True)) is not None:
+            ledger.request(call)
 
     def outcome(
         self,
@@ -356,53 +361,44 @@ class LateLedger:
         text: bytes | None = None,
     ) -> None:
         """As of the trace, behind the frontier. What the agent ends itself may have been ended when recorded."""
-        frontier = self._frontier
-        if frontier.then.left_before(call):
+        if self._frontier.then.left_before(call):
             return
-        if frontier.passed or (d is None and frontier.reach()):
-            self.announce()
-            self._ledger.outcome(call, status, tree, d=d, vt=vt, usage=usage, dur=dur, text=text)
+        if (ledger := self._open(reach=d is None)) is not None:
+            ledger.outcome(call, status, tree, d=d, vt=vt, usage=usage, dur=dur, text=text)
 
     def chunk(self, call: Call, tree: Tree, *, d: int, vt: int, offset: int) -> None:
         """As of the trace, behind the frontier."""
-        if self._frontier.passed:
-            self.announce()
-            self._ledger.chunk(call, tree, d=d, vt=vt, offset=offset)
+        if (ledger := self._open()) is not None:
+            ledger.chunk(call, tree, d=d, vt=vt, offset=offset)
 
     def event(self, kind: str, d: int, vt: int, reads: int | None = None) -> None:
         """As of the trace, behind the frontier."""
-        if self._frontier.passed:
-            self.announce()
-            self._ledger.event(kind, d, vt, reads)
+        if (ledger := self._open()) is not None:
+            ledger.event(kind, d, vt, reads)
 
     def suspend(self, call: Call, ask: str, outside: Outside) -> None:
         """As of the trace, behind the frontier."""
-        if self._frontier.passed:
-            self.announce()
-            self._ledger.suspend(call, ask, outside)
+        if (ledger := self._open()) is not None:
+            ledger.suspend(call, ask, outside)
 
     def said(self, call: Call, mail: Mail) -> None:
         """As of the trace, behind the frontier."""
-        if self._frontier.passed:
-            self.announce()
-            self._ledger.said(call, mail)
+        if (ledger := self._open()) is not None:
+            ledger.said(call, mail)
 
     def state(self, entry: StateEntry) -> None:
         """As of the trace, behind the frontier."""
-        if self._frontier.reach():
-            self.announce()
-            self._ledger.state(entry)
+        if (ledger := self._open(reach=True)) is not None:
+            ledger.state(entry)
 
     def mark(self, kind: str, tree: Tree, *, call: str | None, why: str | None = None) -> None:
         """As of the trace, behind the frontier. Marks are no steps: so many of a kind as were recorded are there."""
         if not self._frontier.passed and kind in self._marks:
             self._marks.remove(kind)
-        elif self._frontier.reach():
-            self.announce()
-            self._ledger.mark(kind, tree, call=call, why=why)
+        elif (ledger := self._open(reach=True)) is not None:
+            ledger.mark(kind, tree, call=call, why=why)
 
     def end(self, status: str, tree: Tree, totals: Mapping[str, Tree]) -> None:
         """As of the trace, behind the frontier."""
-        if self._frontier.reach():
-            self.announce()
-            self._ledger.end(status, tree, totals)
+        if (ledger := self._open(reach=True)) is not None:
+            ledger.end(status, tree, totals)
