@@ -75,12 +75,12 @@ class WaitingSource(LiveSource):
     def goes_on_at(self, vt: int) -> None:
         """It is ``vt`` now: nanoseconds since the run began."""
         self._origin = self._clock() - vt
-        self._stop = self.waits.told_to_stop()
+        self._stop = self.waits.told_to_stop(self.waits.letters())
 
     def _stops(self) -> bool:
         """Whether the run is to be stopped here, as by Ctrl-C; says so once."""
         told, self._stop = self._stop, False
-        return told or (len(self.waits) > 0 and self.waits.told_to_stop())
+        return told or (len(self.waits) > 0 and self.waits.told_to_stop(self.waits.letters()))
 
     # -- calls that wait for somebody ----------------------------------------------------------------------------
 
@@ -176,7 +176,8 @@ class WaitingSource(LiveSource):
         arrival = super().poll(timer)
         while arrival is None and len(self.waits):
             now = self.now()
-            if self.waits.told_to_stop():
+            letters = self.waits.letters()
+            if self.waits.told_to_stop(letters):
                 return Arrival("cancel", vt=now)
             if self._failures:
                 arrival = self._failures.pop()
@@ -184,7 +185,7 @@ class WaitingSource(LiveSource):
                 if arrival.call is not None:
                     self.waits.drop(arrival.call)
                 return arrival
-            arrival = self.waits.look(now)
+            arrival = self.waits.look(now, letters)
             if arrival is None:
                 return None
             call = arrival.call

@@ -50,7 +50,7 @@ class Waits:
         self._clock = clock
         self._waiting: dict[str, _Waiting] = {}
 
-    def _mail(self) -> list[Mail]:
+    def letters(self) -> list[Mail]:
         """All mail of the run. ``StoreFailed`` where it cannot be read: the run is left then, and has not failed."""
         try:
             return self._read()
@@ -73,19 +73,21 @@ class Waits:
         """Nobody waits for ``call`` any more."""
         self._waiting.pop(call.id, None)
 
-    def told_to_stop(self) -> bool:
+    def told_to_stop(self, letters: list[Mail]) -> bool:
         """Whether somebody asked the run to stop since it last was; says so once."""
-        asked = max((letter.at for letter in self._mail() if letter.kind == "cancel"), default=0)
+        asked = max((letter.at for letter in letters if letter.kind == "cancel"), default=0)
         if asked <= self._stopped:
             return False
         self._stopped = asked
         return True
 
-    def look(self, now: int) -> Arrival | None:
-        """The outcome of the first call that can go on at virtual time ``now``, which waits no more; None: of none."""
+    def look(self, now: int, letters: list[Mail] | None = None) -> Arrival | None:
+        """The outcome of the first call that can go on at virtual time ``now``, which waits no more; None: of none.
+        ``letters``: the mail, where it was just read."""
         if not self._waiting:
             return None
-        letters = self._mail() if any(one.outside.kind != "time" for one in self._waiting.values()) else []
+        if letters is None:
+            letters = self.letters() if self.mail_may_come else []
         wall = self._clock()
         for one in self._waiting.values():
             arrival = self._answered(one, letters) or self._over(one, wall)
