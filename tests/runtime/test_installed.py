@@ -66,6 +66,40 @@ def test_what_is_no_folder_is_passed_over(tmp_path: Path, monkeypatch: pytest.Mo
     assert installed.target_package("") == ""
 
 
+def test_what_is_no_text_on_the_path_is_passed_over(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [target / "elsewhere", *sys.path])  # Python does so too
+    assert in_target(str(target / "single.py"))
+
+
+def test_a_working_folder_that_is_gone(tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.syspath_prepend("")
+    assert in_target(str(target / "single.py"))
+
+
+def test_the_working_folder_is_looked_into(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(target)
+    monkeypatch.setattr(sys, "path", ["", *(one for one in sys.path if one != str(target))])
+    assert in_target(str(target / "single.py"))
+
+
+def test_a_thread_that_asks_meanwhile_finds_the_same(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, listdir, asked = str(target / "single.py"), os.listdir, list[bool]()
+
+    def slowly(folder: str) -> list[str]:
+        if not asked:
+            asked.append(False)
+            asked.append(in_target(path))
+        return listdir(folder)
+
+    monkeypatch.setattr(installed, "_listdir", slowly)
+    assert in_target(path)
+    assert asked == [False, True]
+
+
 def test_packages_that_a_package_carries() -> None:
     assert is_library("/srv/app/shop/_vendor/requests/api.py")
     assert not is_library("/srv/app/shop/vendor/orders.py")

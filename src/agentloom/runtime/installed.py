@@ -18,7 +18,7 @@ _seen: list[str] = []
 _prefixes: tuple[str, ...] = ()
 _found: dict[str, tuple[str, ...]] = {}
 """Folders that were looked into, and what the paths of packages in them begin with."""
-_listdir = os.listdir  # of a run there is another one
+_listdir, _getcwd = os.listdir, os.getcwd  # of a run there are others
 
 
 def in_target(path: str) -> bool:
@@ -38,16 +38,27 @@ def target_package(path: str) -> str:
 
 def _look() -> None:
     global _seen, _prefixes
-    _seen = [*sys.path]
+    seen = [*sys.path]
     prefixes: list[str] = []
-    for entry in _seen:
-        if entry.endswith(_KNOWN):
-            continue
-        folder = os.path.abspath(entry)
+    for folder in filter(None, map(_folder, seen)):
         if folder not in _found:
             _found[folder] = tuple(_packages(folder))
         prefixes += _found[folder]
     _prefixes = tuple(prefixes)
+    _seen = seen  # last: another thread may ask meanwhile
+
+
+def _folder(entry: object) -> str:
+    """The folder of an entry of the path; empty where nothing is to be told there. Python passes over what is no text,
+    and over the working folder where there is none any more."""
+    if not isinstance(entry, str) or entry.endswith(_KNOWN):
+        return ""
+    if os.path.isabs(entry):
+        return os.path.normpath(entry)
+    try:
+        return os.path.normpath(os.path.join(_getcwd(), entry))
+    except FileNotFoundError:
+        return ""
 
 
 def _packages(folder: str) -> list[str]:
