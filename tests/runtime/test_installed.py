@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from agentloom import agent
 from agentloom.runtime import installed
 from agentloom.runtime.installed import in_target, target_package
 from agentloom.runtime.places import in_site, is_library
+from agentloom.store import MemoryStore
 
 
 @pytest.fixture
@@ -91,8 +95,10 @@ def test_a_thread_that_asks_meanwhile_finds_the_same(target: Path, monkeypatch: 
 
     def slowly(folder: str) -> list[str]:
         if not asked:
-            asked.append(False)
-            asked.append(in_target(path))
+            asked.append(in_target(path))  # what is read here is asked about
+            other = Thread(target=lambda: asked.append(in_target(path)))
+            other.start()
+            other.join()
         return listdir(folder)
 
     monkeypatch.setattr(installed, "_listdir", slowly)
@@ -103,6 +109,20 @@ def test_a_thread_that_asks_meanwhile_finds_the_same(target: Path, monkeypatch: 
 def test_packages_that_a_package_carries() -> None:
     assert is_library("/srv/app/shop/_vendor/requests/api.py")
     assert not is_library("/srv/app/shop/vendor/orders.py")
+
+
+def test_a_run_that_puts_a_folder_on_its_path(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one != str(target)])
+    monkeypatch.chdir(target.parent)
+
+    @agent
+    def adds() -> str:
+        sys.path.insert(0, target.name)
+        return str(importlib.import_module("single").__file__)
+
+    trace = adds.run(store=MemoryStore())
+    assert [entry["kind"] for entry in trace.journal.entries] == ["start", "end"]
+    assert in_target(str(target / "single.py"))
 
 
 PROGRAM = """

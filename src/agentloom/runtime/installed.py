@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import sys
+from threading import get_ident  # before the guard watches who asks for it by its name
 
 __all__ = ["in_target", "target_package"]
 
 _METADATA = ".dist-info"
 _KNOWN = tuple(os.sep + name for name in ("site-packages", "dist-packages"))  # known by their names
 _seen: list[str] = []
+_looking: set[int] = set()
+"""Threads that look just now: what a run reads is asked about too, that very reading among it."""
 _prefixes: tuple[str, ...] = ()
 _found: dict[str, tuple[str, ...]] = {}
 """Folders that were looked into, and what the paths of packages in them begin with."""
@@ -23,8 +26,12 @@ _listdir, _getcwd = os.listdir, os.getcwd  # of a run there are others
 
 def in_target(path: str) -> bool:
     """Whether a file is of a package that is installed in a folder on the path of modules."""
-    if sys.path != _seen:
-        _look()
+    if sys.path != _seen and get_ident() not in _looking:
+        _looking.add(get_ident())
+        try:
+            _look()
+        finally:
+            _looking.discard(get_ident())
     return path.startswith(_prefixes)
 
 
