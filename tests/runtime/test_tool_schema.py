@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
@@ -96,3 +99,32 @@ def test_odd_annotations_are_plain_data(odd: Any) -> None:
 
     takes.__annotations__["value"] = odd
     assert canonical(dict(schema_of_tool(takes)))
+
+
+PROGRAM = """
+import enum
+from agentloom.runtime.tool_schema import schema_of_tool
+
+class Right(enum.Enum):
+    ALL = frozenset({"read", "write", "grant", "drop"})
+    SOME = (1, {"read", "write", "grant"})
+    ADD = object()
+
+def helper(): ...
+
+def takes(right: Right, odd: helper): ...
+
+print(schema_of_tool(takes))
+"""
+
+
+def test_it_is_the_same_in_each_process() -> None:
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in "123"
+    }  # fmt: skip
+    assert len(made) == 1, made
+    assert "ALL" in made.pop()

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import enum
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from agentloom.format.canonical import Tree
+from agentloom.errors import ValueRefused
+from agentloom.format.canonical import Tree, canonical
+from agentloom.format.values import encode
+from agentloom.runtime.registry import TYPES
 
 __all__ = ["schema_of_tool"]
 
 _DEPTH = 6
 _NONE = type(None)
+_HOLD_MORE = (tuple, list, dict, set, frozenset)
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def schema_of_tool(function: Callable[..., object]) -> dict[str, Tree]:
@@ -50,7 +56,7 @@ def _type(annotation: Any, seen: tuple[Any, ...]) -> Tree:
     if origin is typing.Annotated:
         return _type(typing.get_args(annotation)[0], seen)
     if origin is typing.Literal:
-        return {"literal": [repr(one) for one in typing.get_args(annotation)]}
+        return {"literal": [_constant(one) for one in typing.get_args(annotation)]}
     if origin in (typing.Union, types.UnionType):
         return {"any of": [_type(one, seen) for one in typing.get_args(annotation)]}
     if origin is not None:
@@ -64,12 +70,12 @@ def _type(annotation: Any, seen: tuple[Any, ...]) -> Tree:
         ]
         return {"of": _name(origin), "items": items}
     if not isinstance(annotation, type):
-        return repr(annotation)
+        return _constant(annotation)
     cls = cast("type[Any]", annotation)
     if cls in seen or len(seen) >= _DEPTH:
         return _name(cls)
     if issubclass(cls, enum.Enum):
-        return {"type": _name(cls), "members": {one.name: repr(one.value) for one in cls}}
+        return {"type": _name(cls), "members": {one.name: _constant(one.value) for one in cls}}
     fields = _fields(cls)
     if fields is None:
         return _name(cls)
@@ -90,6 +96,16 @@ def _fields(given: type[Any]) -> Mapping[str, Any] | None:
         return typing.get_type_hints(given)
     except (NameError, TypeError, AttributeError):
         return dict(inspect.get_annotations(given))
+
+
+def _constant(value: object) -> str:
+    """A value as text that is the same in each process: sets have an order, and nothing has an address."""
+    if isinstance(value, _HOLD_MORE):
+        try:
+            return canonical(encode(value, TYPES)).decode()
+        except ValueRefused:
+            pass  # it holds others than plain values
+    return _ADDRESS.sub("", repr(value))
 
 
 def _name(cls: Any) -> str:
