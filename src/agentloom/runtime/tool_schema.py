@@ -100,7 +100,7 @@ def _fields(given: type[Any]) -> Mapping[str, Any] | None:
 
 def _constant(value: object) -> str:
     """A value as text that is the same in each process: sets have an order, and nothing has an address."""
-    if isinstance(value, _HOLD_MORE):
+    if type(value) in _HOLD_MORE:
         try:
             return canonical(encode(value, TYPES)).decode()
         except ValueRefused:
