@@ -7,9 +7,23 @@ import os
 import pytest
 
 from agentloom.cli.terminal import Terminal
-from agentloom.store import MemoryStore
+from agentloom.store import LocalStore, MemoryStore
 from tests.cli.scripts import Scripts
 from tests.cli.suspending import REFUND, SEVERAL, WRITES, on_terminal, refunds, runs, suspended
+
+DIES = """
+import os
+from agentloom import agent, tool
+
+@tool
+async def charge(order: int) -> str:
+    os.kill(os.getpid(), 9)
+
+@agent
+async def shop(order: int) -> str:
+    return await charge(order)
+"""
+"""Its process dies in a write, so that the call is in doubt."""
 
 
 def test_it_is_asked_at_once_and_the_run_goes_on(scripts: Scripts) -> None:
@@ -59,20 +73,7 @@ def test_resume_asks_too(scripts: Scripts) -> None:
 
 
 def test_a_call_in_doubt_is_asked_with_what_it_gave(scripts: Scripts) -> None:
-    scripts.write(
-        """
-        import os
-        from agentloom import agent, tool
-
-        @tool
-        async def charge(order: int) -> str:
-            os.kill(os.getpid(), 9)
-
-        @agent
-        async def shop(order: int) -> str:
-            return await charge(order)
-        """
-    )
+    scripts.write(DIES)
     scripts.call("run", "agent.py:shop", "--", "7")
     seat = on_terminal(scripts, "resume", "last")
     seat.sees("Did this happen?")
@@ -84,6 +85,22 @@ def test_a_call_in_doubt_is_asked_with_what_it_gave(scripts: Scripts) -> None:
     seat.types('"receipt 1"\n')
     seat.sees("receipt 1")
     assert seat.ends() == 0, seat.shown
+
+
+@pytest.mark.parametrize("keys", ["\x03", "\x04"])
+def test_what_a_call_in_doubt_gave_is_not_made_up_when_nobody_says_it(scripts: Scripts, keys: str) -> None:
+    scripts.write(DIES)
+    scripts.call("run", "agent.py:shop", "--", "7")
+    seat = on_terminal(scripts, "resume", "last")
+    seat.sees("answer")
+    seat.types("yes\n")
+    seat.sees("and gave")
+    seat.types(keys)
+    seat.sees("suspended")
+    assert seat.ends() == 75, seat.shown
+    store = LocalStore(scripts.store)
+    (run,) = runs(scripts)
+    assert (store.mail(run), store.runs()[0].status) == ([], "suspended")
 
 
 def test_several_questions_one_after_the_other(scripts: Scripts) -> None:

@@ -7,6 +7,7 @@ question open: the run is suspended, and nothing of it is lost. Meanwhile it may
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import sys
@@ -85,13 +86,17 @@ class Terminal:
         for spans in ask_lines(ask, 100, several=False, now=time.time_ns(), answers=False):
             screen.note(*spans)
         while True:
-            line = self._line(ask, "   answer    ")
-            if line is None:
+            said = self._said(ask)
+            if said is None:
                 return self._over(ask)
+            line, result = said
             if not line.strip():
                 continue
             try:
-                self._post(ask, line)
+                answer(
+                    ask.run, line, ask=ask.ask, by=self._by, store=self._store, via="terminal", from_text=True,
+                    **result,
+                )  # fmt: skip
             except (InvalidAnswer, ValueRefused) as error:
                 screen.problem(error.message, None)
                 continue
@@ -100,23 +105,18 @@ class Terminal:
                 return self._over(ask)
             return True
 
-    def _post(self, ask: OpenAsk, line: str) -> None:
-        more: dict[str, Any] = {}
-        if ask.in_doubt and yes_or_no(line):
-            more["result"] = self._result(ask)
-        answer(
-            ask.run, line, ask=ask.ask, by=self._by, store=self._store, via="terminal", from_text=True, **more
-        )
-
-    def _result(self, ask: OpenAsk) -> Any:
-        import json
-
-        while True:
-            line = self._line(ask, "   and gave, as JSON (empty: null)    ") or ""
+    def _said(self, ask: OpenAsk) -> tuple[str, dict[str, Any]] | None:
+        """What is typed; of a call in doubt that did happen, with its ``result``. None: nothing is said here, as of
+        ``_line``."""
+        line = self._line(ask, "   answer    ")
+        if line is None or not (ask.in_doubt and yes_or_no(line)):
+            return None if line is None else (line, {})
+        while (text := self._line(ask, "   and gave, as JSON (empty: null)    ")) is not None:
             try:
-                return json.loads(line or "null")
+                return line, {"result": json.loads(text or "null")}
             except ValueError as error:
                 Screen(Settings()).problem(f"that is no JSON: {error}", None)
+        return None
 
     def _over(self, ask: OpenAsk) -> bool:
         """Whether the run goes on without what was asked here."""
