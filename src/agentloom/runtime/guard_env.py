@@ -45,16 +45,17 @@ class Snapshot:
         self._data: dict[Any, Any] = cast(Any, os.environ)._data.copy()
         self._read: dict[str, str | None] = {}
         self._names: list[str] | None = None
-        self._facts: dict[str, tuple[int, object]] = {}
+        self.facts: dict[str, tuple[int, Mapping[str, Any] | None]] = {}
+        """Of each fact how often it was asked for, and what was given last."""
         self.pending: dict[str, Any] = {}
 
     def fact(self, key: str, perform: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         """What ``key`` (a call, as text) gives now. It is kept with its first reading, and with each that differs."""
         found = perform()
-        count, before = self._facts.get(key, (0, None))
+        count, before = self.facts.get(key, (0, None))
         if found != before:
             self.pending[_reading(key, count + 1)] = found
-        self._facts[key] = count + 1, found
+        self.facts[key] = count + 1, found
         return found
 
     def get(self, name: str, _: Callable[[], str | None]) -> str | None:
@@ -130,19 +131,13 @@ class Resumed(Recorded):
     def __init__(self, values: Mapping[str, Any], unknown: Callable[[str, str], BaseException]) -> None:
         super().__init__(values, unknown)
         self._here = Snapshot()
+        self._facts = self._here.facts  # readings go on to be counted
         self.live = False
         self.pending = self._here.pending
 
     def fact(self, key: str, perform: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         """As of the recorded run; from where that ends what it gives now."""
-        if not self.live:
-            return super().fact(key, perform)
-        count, before = self._facts.get(key, (0, None))
-        found = perform()
-        if found != before and self.pending is not None:
-            self.pending[_reading(key, count + 1)] = found
-        self._facts[key] = count + 1, found
-        return found
+        return self._here.fact(key, perform) if self.live else super().fact(key, perform)
 
     def get(self, name: str, place: Callable[[], str | None]) -> str | None:
         """The recorded value, with the secret itself where this process has it; else that of this process."""
@@ -175,11 +170,14 @@ _real: dict[str, Any] = {
 }
 
 
+def _of_process(mapping: object) -> bool:
+    """Whether ``mapping`` is the environment of the process, and not one that somebody made of its kind."""
+    return mapping is os.environ or mapping is getattr(os, "environb", None)
+
+
 def _session(mapping: object) -> Session | None:
     """The run that ``mapping`` is read or written in, where it is the process's environment."""
-    if (not COLLECTING and in_context() is None) or not (
-        mapping is os.environ or mapping is getattr(os, "environb", None)
-    ):
+    if (not COLLECTING and in_context() is None) or not _of_process(mapping):
         return None
     session = acting()
     return session if session is not None and session.guard.environment is not None else None
@@ -317,8 +315,7 @@ def _delitem(self: Any, key: Any) -> None:
 
 def _tell(mapping: Any, key: Any, value: Any) -> None:
     """Tell the run of what work that shares its environment has set there, or deleted."""
-    own: tuple[Any, ...] = (os.environ, getattr(os, "environb", None))
-    if COLLECTING or all(mapping is not one for one in own):
+    if COLLECTING or not _of_process(mapping):
         return
     work = under_way()
     if work is not None and work.shares is not None:
