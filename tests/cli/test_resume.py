@@ -129,6 +129,19 @@ def test_a_failed_call_is_tried_again(command: Call, scripts: Scripts) -> None:
     assert refunds(scripts) == ["812 400"]
 
 
+def test_what_is_not_recorded_is_told_of_the_run_and_beside_it(command: Call, scripts: Scripts) -> None:
+    opens = 'open(os.path.join(os.path.dirname(__file__), "{}.txt"), "w").close()'
+    text = REFUND.replace("@agent", opens.format("beside") + "\n\n@agent")
+    scripts.write(text.replace("    if said ==", f"    {opens.format('within')}\n    if said =="))
+    assert scripts.call("run", "--guard", "virtual", "agent.py:support", "--", "812").code == 75
+    command("answer", "last", "no")
+    told = command("resume", "last", "--json").data["unrecorded"]
+    assert [("beside" in one["what"], "within" in one["what"]) for one in told] == [
+        (True, False),
+        (False, True),
+    ]
+
+
 def test_two_questions_one_answer_at_a_time(command: Call, scripts: Scripts) -> None:
     run = suspended(scripts, SEVERAL, "several")
     command("answer", run, "one", "--ask", "1")

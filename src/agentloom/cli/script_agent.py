@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agentloom.adapters import sdks
 from agentloom.api.trace import Trace
 from agentloom.cli.script_endings import as_pressed
-from agentloom.cli.script_exec import Ended, show_error
+from agentloom.cli.script_exec import show_error
 from agentloom.cli.script_run import one_press
 from agentloom.cli.targets import agent_object, load_module
 from agentloom.errors import ControlFlow, LoomError, Suspended, TargetError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agentloom.cli.script_child import Results
     from agentloom.cli.terminal import Terminal
 
-__all__ = ["ended_by", "not_recorded", "record_agent", "show_output"]
+__all__ = ["ended_by", "not_recorded", "outcome_of", "record_agent", "show_output", "terminal_of"]
 
 
 class _Announcing(InFront):
@@ -115,20 +115,27 @@ def _run(
         "guard": job.get("guard"),
     }
     try:
-        trace = agent.run(*args, store=store, **options, **kwargs)
+        trace, done = outcome_of(lambda: agent.run(*args, store=store, **options, **kwargs))
     except Suspended as left:
         return {"status": "suspended", "exit": 75, "due": left.due}
+    if trace is not None:
+        show_output(trace)
+    return done
+
+
+def outcome_of(run: Callable[[], Trace]) -> tuple[Trace | None, dict[str, Any]]:
+    """The trace that ``run`` gives, with the status and exit code to tell; None where it is cancelled, or raises what
+    the program raised, which is shown. What agentloom itself has to say is raised: also ``Suspended``."""
+    try:
+        trace = run()
     except (LoomError, ControlFlow):
         raise
     except (KeyboardInterrupt, asyncio.CancelledError):
-        ended = Ended(130, KeyboardInterrupt())
+        return None, {"status": "cancelled", "exit": 130}
     except BaseException as error:  # noqa: BLE001 - as the interpreter does with an uncaught exception
         show_error(error)
-        ended = Ended(1, error)
-    else:
-        show_output(trace)
-        ended = Ended(0)
-    return {"status": ended.status, "exit": ended.exit}
+        return None, {"status": "failed", "exit": 1}
+    return trace, {"status": trace.status, "exit": 0}
 
 
 def _check(agent: Any, args: list[Any], kwargs: dict[str, Any]) -> None:

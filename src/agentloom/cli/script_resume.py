@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -14,13 +13,12 @@ from agentloom.adapters import sdks
 from agentloom.api.resuming import resume
 from agentloom.api.rollback import plan_of, rollback
 from agentloom.api.trace import Trace
-from agentloom.cli.script_agent import ended_by, not_recorded, show_output, terminal_of
+from agentloom.cli.script_agent import ended_by, not_recorded, outcome_of, show_output, terminal_of
 from agentloom.cli.script_agent_replay import named_agent
 from agentloom.cli.script_endings import as_pressed
-from agentloom.cli.script_exec import show_error
 from agentloom.cli.script_run import ignored, one_press
 from agentloom.cli.targets import load_module
-from agentloom.errors import ControlFlow, DivergenceError, LoomError, Suspended
+from agentloom.errors import DivergenceError, Suspended
 from agentloom.runtime.guard_effects import Noting
 from agentloom.runtime.places import Places
 from agentloom.runtime.refuse import Watch
@@ -60,7 +58,8 @@ def resume_agent(job: dict[str, Any], results: Results) -> int:
             with one_press(_nobody if terminal is None else terminal.interrupted), as_pressed() as signalled:
                 done = _go_on(job, store, agent, ask)
                 done = ended_by(signalled(), done)
-    done |= {"unrecorded": noting.facts(), "more": noting.more} if noting.facts() else {}
+    if done["status"] != "diverged":  # then the run is as it was
+        done |= not_recorded(Trace(store.read(run)), noting.facts(), noting.more)
     results.send(done=done)
     return int(done["exit"])
 
@@ -103,23 +102,18 @@ def _plan(trace: Trace) -> dict[str, Any]:
 
 def _taken_back(store: Store, run: str) -> dict[str, Any]:
     try:
-        trace = rollback(run, store=store)
+        trace, done = outcome_of(lambda: rollback(run, store=store))
     except Suspended as left:
         return {"status": "suspended", "exit": 75, "by": left.run}
-    except (LoomError, ControlFlow):
-        raise
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return {"status": "cancelled", "exit": 130}
-    except BaseException as error:  # noqa: BLE001 - as the interpreter does with an uncaught exception
-        show_error(error)
-        return {"status": "failed", "exit": 1}
-    return {"status": trace.status, "exit": 0, "by": trace.run_id, "undone": trace.output}
+    return done if trace is None else done | {"by": trace.run_id, "undone": trace.output}
 
 
 def _go_on(job: dict[str, Any], store: Store, agent: Any, answerer: Any) -> dict[str, Any]:
-    run = str(job["run"])
+    run, retry = str(job["run"]), bool(job.get("retry_failed"))
     try:
-        trace = resume(run, agent, store=store, retry_failed=bool(job.get("retry_failed")), answerer=answerer)
+        trace, done = outcome_of(
+            lambda: resume(run, agent, store=store, retry_failed=retry, answerer=answerer)
+        )
     except Suspended as left:
         return {"status": "suspended", "exit": 75, "due": left.due}
     except DivergenceError as error:
@@ -127,15 +121,9 @@ def _go_on(job: dict[str, Any], store: Store, agent: Any, answerer: Any) -> dict
         return {
             "status": "diverged", "exit": 3, "report": error.report.to_json(), "lines": error.report.render(width)
         }  # fmt: skip
-    except (LoomError, ControlFlow):
-        raise
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return {"status": "cancelled", "exit": 130}
-    except BaseException as error:  # noqa: BLE001 - as the interpreter does with an uncaught exception
-        show_error(error)
-        return {"status": "failed", "exit": 1, **not_recorded(Trace(store.read(run)), [], 0)}
-    show_output(trace)
-    return {"status": trace.status, "exit": 0, **not_recorded(trace, [], 0)}
+    if trace is not None:
+        show_output(trace)
+    return done
 
 
 def _nobody() -> bool:
