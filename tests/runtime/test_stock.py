@@ -13,6 +13,7 @@ from agentloom import record
 from agentloom.runtime.boundary import call_async, open_async
 from agentloom.runtime.calls import CallSpec
 from agentloom.runtime.scope import current
+from agentloom.runtime.stock import SETTLING
 from agentloom.store import MemoryStore
 
 marked: contextvars.ContextVar[str] = contextvars.ContextVar("marked", default="")
@@ -106,6 +107,35 @@ def test_of_two_recorded_coroutines_in_two_threads_one_has_the_deterministic_loo
     trace = run(work)
     assert trace.output == [True, True]
     assert [entry["why"] for entry in trace.journal.entries if entry["kind"] == "gap"] == ["stock-loop"]
+
+
+def test_what_a_timer_sets_going_is_waited_for_from_the_last_one_on() -> None:
+    seen: list[int] = []
+
+    async def work() -> None:
+        scope = current()
+        assert scope is not None
+        stock: Any = scope.session.stock
+        loop = asyncio.get_running_loop()
+
+        def look(turns: int) -> None:
+            seen.append(stock._settling)
+            if turns:
+                loop.call_soon(look, turns - 1)
+
+        with stock.waiting(scope):
+            stock.timer_fired(scope, "here", stock.waits)
+            loop.call_soon(look, 2 * SETTLING)  # sees what a call sees that ends in between
+            for _ in range(SETTLING // 2):
+                await asyncio.sleep(0)
+            stock.timer_fired(scope, "here", stock.waits)
+            for _ in range(2 * SETTLING):
+                await asyncio.sleep(0)
+
+    run(work)
+    first = seen.index(0)
+    assert first >= SETTLING + SETTLING // 2 - 1, seen
+    assert not any(seen[first:]), seen
 
 
 def test_a_stream_that_is_left_is_closed() -> None:

@@ -353,7 +353,10 @@ class StockCalls:
                 self._settle(asyncio.get_running_loop(), SETTLING)
 
     def _settle(self, loop: asyncio.AbstractEventLoop, turns: int) -> None:
-        """Count turns of the loop since a timer went off. What came of it is not done before some have gone by."""
+        """Count turns of the loop since the last timer went off. What came of it is not done before some have gone
+        by."""
+        if turns < SETTLING and self._settling != turns + 1:
+            return  # another one went off meanwhile, and is counted from
         self._settling = turns
         if turns:
             loop.call_soon(self._settle, loop, turns - 1, context=contextvars.Context())
