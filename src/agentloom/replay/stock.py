@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+from asyncio import events
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -137,7 +138,7 @@ class ReplayInPlace:
                 await one_turn()
 
     def _wait_for_its_turn(self, call: Call | None, spec: CallSpec) -> None:
-        if _loop_runs():
+        if events._get_running_loop() is not None:  # pyright: ignore[reportPrivateUsage]
             return  # nobody else can go on while this thread waits
         source = self._source
         at, waited = source.position, 0.0
@@ -190,14 +191,6 @@ class ReplayInPlace:
         limit = 2 * after + MORE
         await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=limit)
         raise self._source.not_cancelled(call, limit)
-
-
-def _loop_runs() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 async def _pause() -> None:
