@@ -131,6 +131,38 @@ def test_the_power_fails_at_every_operation(durability: Any) -> None:
     assert bool(lost) == (durability == "process")
 
 
+def test_mail_outlives_the_power_where_another_process_made_its_folders_and_died() -> None:
+    """What is told here stands, whoever made the folders that it is in, and however far they got."""
+    mail, died = Mail("answer", "1", value=1), True
+    for at in range(1, MOST):
+        for seed in range(4):
+            machine = Machine()
+            writer = LocalStore(ROOT, durability="power", system=machine.process()).create(RUN)
+            writer.append(parts_of(1)[0])
+            writer.close()
+            process = machine.process()
+            left = iter(range(at))
+
+            def trap(name: str, what: object, process: Any = process, left: Any = left) -> None:
+                if next(left, None) is None:
+                    process.die()
+
+            process.trap = trap
+            died = False
+            try:
+                LocalStore(ROOT, system=process).post(RUN, Mail("signal", "m1", "paid"))
+            except Dead:
+                died = True
+            LocalStore(ROOT, system=machine.process()).post(RUN, mail)
+            machine.power_cut(random.Random(f"{at} {seed}"))
+            assert mail in LocalStore(ROOT, system=machine.process()).mail(RUN), (
+                f"operation {at}, seed {seed}"
+            )
+        if not died:
+            return
+    pytest.fail(f"not through after {MOST} operations")
+
+
 def test_without_a_cut_the_process_alone_loses_nothing() -> None:
     """What dies with its process was in the cache of the machine, which goes on."""
     for at in range(1, MOST):

@@ -283,8 +283,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "the names of traces are not synced",
         "store/local.py",
-        "        self._sync_folder(self._runs)\n\n    def _sync_folder",
-        "        pass\n\n    def _sync_folder",
+        "        sync_folder(self._system, self._runs)\n\n    def _folder",
+        "        pass\n\n    def _folder",
         "outliving",
     ),
     Bug(

@@ -20,7 +20,7 @@ from agentloom.store.lines import checked, recovered, whole_lines
 from agentloom.store.mail import Mail
 from agentloom.store.mailbox import Mailbox
 from agentloom.store.memory import different
-from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, shut, write_small
+from agentloom.store.osfile import CLOEXEC, NOFOLLOW, REAL, Os, failed, shut, sync_folder, write_small
 from agentloom.store.scan import Source, damaged, live, scan, sort_key, unfinished
 from agentloom.store.searching import TextSearch
 
@@ -246,24 +246,17 @@ class LocalStore:
     def _sync_folders(self) -> None:
         """Have the name of a trace outlive a power cut, and those of the folders that it is in."""
         if not self._safe:
-            self._sync_folder(self.root)
+            sync_folder(self._system, self.root)
             folder = self.root
             while folder != (folder := os.path.dirname(folder)):
                 # Any of them may be new, made by a process that died then; not those that nobody could write to.
                 try:
-                    self._sync_folder(folder)
+                    sync_folder(self._system, folder)
                 except OSError as error:
                     if error.errno not in _NOT_OURS:
                         raise
             self._safe = True
-        self._sync_folder(self._runs)
-
-    def _sync_folder(self, path: str) -> None:
-        fd = self._system.open(path, os.O_RDONLY | CLOEXEC)
-        try:
-            self._system.fsync(fd)
-        finally:
-            self._system.close(fd)
+        sync_folder(self._system, self._runs)
 
     def _folder(self, path: str) -> bool:
         try:
@@ -282,7 +275,7 @@ class LocalStore:
         for folder in reversed(missing_parents):
             self._folder(folder)
             if self.durability == "power":
-                self._sync_folder(os.path.dirname(folder))
+                sync_folder(self._system, os.path.dirname(folder))
         self._folder(self.root)
         ours = set(self._system.listdir(self.root)) <= {
             "runs",

@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sys
 
 from agentloom.errors import NotSupported
 from agentloom.store.files import FRESH, NO_LINKS, temporary
 from agentloom.store.mail import Mail, checked_mail, read_mail, taken
-from agentloom.store.osfile import CLOEXEC, Os, failed, read_span, shut, write_all
+from agentloom.store.osfile import Os, failed, read_span, sync_folder, write_all
 
 __all__ = ["Mailbox"]
 
@@ -33,10 +32,10 @@ class Mailbox:
         body = checked_mail(mail)
         folder = os.path.join(self._root, run)
         try:
+            self._prepare(folder)
             before = self._numbers(folder)
             for number in before:
                 self._not_taken(run, folder, number, mail)
-            self._prepare(folder)
             hidden = temporary(_path(folder, 0))
             try:
                 self._write(hidden, body)
@@ -46,7 +45,7 @@ class Mailbox:
             finally:
                 with contextlib.suppress(OSError):  # what stays goes with the run
                     self._system.unlink(hidden)
-            self._sync(folder)
+            sync_folder(self._system, folder)
         except OSError as error:
             raise failed("post mail to", folder, error, run=run) from error
 
@@ -95,7 +94,9 @@ class Mailbox:
     def _not_taken(self, run: str, folder: str, number: int, mail: Mail) -> None:
         found = self._read(folder, number)
         if (found.kind, found.key) == (mail.kind, mail.key):
-            self._sync(folder)  # whoever posted it may have died before: what is told here stands
+            sync_folder(
+                self._system, folder
+            )  # whoever posted it may have died before: what is told here stands
             raise taken(run, found)
 
     def _read(self, folder: str, number: int) -> Mail:
@@ -113,18 +114,7 @@ class Mailbox:
         for path in (self._root, folder):
             with contextlib.suppress(FileExistsError):
                 self._system.mkdir(path, 0o700)
-                self._sync(os.path.dirname(path))
-
-    def _sync(self, folder: str) -> None:
-        if (
-            sys.platform == "win32"
-        ):  # a folder cannot be opened there; its file system keeps the order by itself
-            return
-        fd = self._system.open(folder, os.O_RDONLY | CLOEXEC)
-        try:
-            self._system.fsync(fd)
-        finally:
-            shut(self._system, fd)
+            sync_folder(self._system, os.path.dirname(path))  # whoever made it may have died before
 
 
 def _path(folder: str, number: int) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "failed",
     "read_span",
     "shut",
+    "sync_folder",
     "write_all",
     "write_small",
 ]
@@ -152,6 +153,17 @@ def shut(system: Os, fd: int) -> None:
     """Close a descriptor that was only read, or on the way out with another error: its own failure says nothing."""
     with contextlib.suppress(OSError):
         system.close(fd)
+
+
+def sync_folder(system: Os, path: str) -> None:
+    """Have the names in a folder outlive a power cut; `OSError`."""
+    if sys.platform == "win32":  # a folder cannot be opened there; its file system keeps the order by itself
+        return
+    fd = system.open(path, os.O_RDONLY | CLOEXEC)
+    try:
+        system.fsync(fd)
+    finally:
+        shut(system, fd)
 
 
 def write_small(system: Os, path: str, data: bytes, *, fresh: bool = False) -> None:
