@@ -9,7 +9,8 @@ import pytest
 
 from agentloom import Suspended, Trace, agent, tool
 from agentloom.api.rollback import ROLLBACK, plan_of, rollback
-from agentloom.errors import LeaseHeld, NotSupported
+from agentloom.errors import LeaseHeld, NotSupported, TargetError
+from agentloom.runtime import undoing
 from agentloom.runtime.undoing import undo_of
 from agentloom.store import MemoryStore
 from agentloom.store.mail import Mail
@@ -51,6 +52,14 @@ def give_back(amount: int) -> None:
 def pay(amount: int) -> str:
     DONE.append(("pay", amount))
     return "paid"
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@tool(undo=interrupt)
+def stopped() -> None: ...
 
 
 @tool
@@ -103,6 +112,39 @@ def test_an_undo_that_failed_is_tried_again_and_the_others_are_not(store: Memory
         ("unbook", "1A", 1),
         ("unbook", "1A", 1),
     ]
+
+
+def test_where_an_undo_is_not_loaded_it_is_gone_on_with_once_it_is(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = trip.run(store=store)
+    DONE.clear()
+    FAILS[:] = [True, False]
+    with pytest.raises(ConnectionError):
+        rollback(trace.run_id, store=store)
+    with monkeypatch.context() as patch:
+        patch.delitem(undoing._undos, "book")  # pyright: ignore[reportPrivateUsage]
+        for _ in range(2):
+            with pytest.raises(TargetError, match="nothing here takes back tool book"):
+                rollback(trace.run_id, store=store)
+    assert len(DONE) == 3
+    assert rollback(trace.run_id, store=store).status == "completed"
+    assert DONE[3:] == [("unbook", "1A", 1)]
+
+
+def test_a_rollback_that_was_cancelled_says_so(store: MemoryStore) -> None:
+    @agent
+    async def paid() -> None:
+        pay(40)
+        stopped()
+
+    trace = paid.run(store=store)
+    with pytest.raises(KeyboardInterrupt):
+        rollback(trace.run_id, store=store)
+    with pytest.raises(NotSupported, match="was cancelled") as refused:
+        rollback(trace.run_id, store=store)
+    assert "by hand" in (refused.value.hint or "")
+    assert DONE == [("pay", 40)]
 
 
 def test_of_several_at_once_one_takes_it_back(store: MemoryStore) -> None:

@@ -23,7 +23,7 @@ from agentloom.errors import LeaseHeld, MailTaken, NotSupported, TargetError
 from agentloom.runtime.contexts import put
 from agentloom.runtime.scope import require
 from agentloom.runtime.tools import tool, wrap_tool
-from agentloom.runtime.undoing import undo_of
+from agentloom.runtime.undoing import Undo, undo_of
 from agentloom.store import Store, open_store
 from agentloom.store.mail import Mail
 
@@ -50,12 +50,7 @@ async def undo_calls(run: str, calls: list[dict[str, Any]]) -> list[int]:
     _claim(run, require("rollback").session.run_id)
     done: list[int] = []
     for one in calls:
-        undo = undo_of(one["tool"])
-        if undo is None:
-            raise TargetError(
-                f"nothing here takes back tool {one['tool']} (call {one['number']} of run {run})",
-                hint="import the module that declares it with @tool(undo=...) first",
-            )
+        undo = _undo_for(one, run)
         function = undo.function
         if not hasattr(function, "__agentloom_tool__"):
             function = wrap_tool(function)
@@ -64,6 +59,16 @@ async def undo_calls(run: str, calls: list[dict[str, Any]]) -> list[int]:
             await value
         done.append(one["number"])
     return done
+
+
+def _undo_for(one: dict[str, Any], run: str) -> Undo:
+    undo = undo_of(one["tool"])
+    if undo is None:
+        raise TargetError(
+            f"nothing here takes back tool {one['tool']} (call {one['number']} of run {run})",
+            hint="import the module that declares it with @tool(undo=...) first",
+        )
+    return undo
 
 
 def plan_of(trace: Trace) -> tuple[list[TakenBack], list[TraceCall]]:
@@ -93,7 +98,7 @@ def rollback(run: str = "last", *, store: StoreLike = None) -> Trace:
     with _using(chosen):
         before = next((str(one.value) for one in chosen.mail(run_id) if _is_claim(one)), None)
         if before is not None:
-            return _gone_on(chosen, before)
+            return _gone_on(chosen, before, run_id)
         chosen.reopen(run_id).close()  # raises where somebody writes it
         calls = _calls_of(Trace.of_run(run_id, chosen, None))
         return undo_calls.run(run_id, calls, store=chosen, tags={ROLLBACK: run_id})
@@ -124,10 +129,18 @@ def _calls_of(trace: Trace) -> list[dict[str, Any]]:
     return [asdict(one) for one in can]
 
 
-def _gone_on(store: Store, before: str) -> Trace:
+def _gone_on(store: Store, before: str, run: str) -> Trace:
     trace = Trace.of_run(before, store, undo_calls.function)
     if trace.status == "completed":
         return trace
+    if trace.status == "cancelled":
+        raise NotSupported(
+            f"run {before}, which took back run {run}, was cancelled, and is not gone on with",
+            hint=f"agentloom show {before[-4:]} says how far it came; take back the rest by hand",
+            run=run,
+        )
+    for one in trace.input["args"][1]:
+        _undo_for(one, run)  # before it is gone on with: what its own code raises would be its end
     return resume(before, undo_calls, store=store, retry_failed=trace.status == "failed")
 
 
