@@ -47,6 +47,21 @@ def test_every_reference_reaches_the_stub() -> None:
     assert len(calls) == 4
 
 
+@pytest.mark.parametrize("name", ["call", "plain", "work", "mend", "error", "args", "kwargs", "self", "stub"])
+def test_a_decorated_function_whose_decorator_calls_it_anyhow(name: str) -> None:
+    lines = [
+        f"def decorator({name}):",
+        f"    def wrapper(n):\n        return {name}(n)",
+        "    return wrapper",
+    ]
+    names: dict[str, Any] = {}
+    exec("\n".join(lines), names)
+    function = names["decorator"](lambda n: n + 1)
+    calls = replaced(function)
+    assert function(1) == 2
+    assert calls == [((1,), {})]
+
+
 def test_what_can_be_seen_of_the_function_stays() -> None:
     signature, source, line = inspect.signature(add), inspect.getsource(add), add.__code__.co_firstlineno
     before = (

@@ -259,20 +259,21 @@ def _stub(function: FunctionType, plain: FunctionType, target: Callable[..., Any
     free = function.__code__.co_freevars
     is_async = inspect.iscoroutinefunction(function)
     wait = "await " if is_async else ""
-    # The names stand in code that never runs: that is enough to make them free variables of the stub.
+    # The names stand in code that never runs: that is enough to make them free variables of the stub. Names of its own
+    # begin with ``_loom_``, so that none is one of these.
     unused = [f"        if False: {name}" for name in free]
     lines = [
         f"def outer({', '.join(free)}):",
-        f"    {'async ' if is_async else ''}def stub(*args, **kwargs):",
+        f"    {'async ' if is_async else ''}def stub(*_loom_args, **_loom_kwargs):",
         *unused,
-        *(f"        {name} = {_MARK + name!r}" for name in ("call", "plain", "work", "mend")),
+        *(f"        _loom_{name} = {_MARK + name!r}" for name in ("call", "plain", "work", "mend")),
         "        try:",
-        "            if work() is not None:",  # in a tool: a part of its work
-        f"                return {wait}plain(*args, **kwargs)",
-        f"            return {wait}call(*args, **kwargs)",
-        "        except BaseException as error:",
+        "            if _loom_work() is not None:",  # in a tool: a part of its work
+        f"                return {wait}_loom_plain(*_loom_args, **_loom_kwargs)",
+        f"            return {wait}_loom_call(*_loom_args, **_loom_kwargs)",
+        "        except BaseException as _loom_error:",
         "            try:",
-        "                mend(error)",
+        "                _loom_mend(_loom_error)",
         "            except RecursionError:",  # further out there is room for it
         "                pass",
         "            raise",  # which adds no frame: what ``mend`` has given the error as its traceback stays
