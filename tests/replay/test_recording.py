@@ -100,15 +100,7 @@ def test_twelve_thousand_calls_take_little_time(program: Any) -> None:
 
 
 def test_what_was_said_from_outside_is_no_step() -> None:
-    request = {
-        "kind": "request",
-        "call": "x#1",
-        "type": "ask",
-        "name": "ask",
-        "key": "",
-        "profile": "p",
-        "req": "",
-    }
+    request = {**_request("x#1"), "type": "ask", "name": "ask"}
     recording = _recording(
         request,
         {"kind": "suspend", "ask": "1", "call": "x#1"},
@@ -124,15 +116,7 @@ def test_what_was_said_from_outside_is_no_step() -> None:
 
 
 def test_retracted_entries_do_not_count() -> None:
-    request = {
-        "kind": "request",
-        "call": "x#1",
-        "type": "tool",
-        "name": "t",
-        "key": "",
-        "profile": "p",
-        "req": "",
-    }
+    request = {**_request("x#1"), "type": "tool", "name": "t"}
     outcome = {"kind": "outcome", "call": "x#1", "status": "error", "vt": 9, "d": 1}
     again = {"kind": "outcome", "call": "x#1", "status": "ok", "vt": 4, "d": 1}
     entries = (request, outcome, {"kind": "end", "status": "failed"}, {"kind": "retract", "from": 2}, again)
