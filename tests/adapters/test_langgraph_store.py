@@ -131,6 +131,33 @@ def test_each_method_is_a_call_and_is_as_bare(awaited: bool) -> None:
     assert empty.list_namespaces() == []
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_batch_may_come_from_an_iterator(awaited: bool, named: bool) -> None:
+    """It is read once, however it is given: what is written down of it is done, too."""
+    kept = {"store": InMemoryStore()}
+
+    def given() -> Any:
+        ops = iter([PutOp(USER, "n", {"a": 1}), GetOp(USER, "food")])
+        return ((), {"ops": ops}) if named else ((ops,), {})
+
+    def call() -> Any:
+        args, options = given()
+        return [facts(one) for one in kept["store"].batch(*args, **options)]
+
+    async def later() -> Any:
+        args, options = given()
+        return [facts(one) for one in await kept["store"].abatch(*args, **options)]
+
+    value, trace = recorded(later if awaited else call)
+    assert value == [None, None]
+    assert kept["store"].get(USER, "n") is not None
+    assert [one["op"] for one in trace.calls[0].request["ops"]] == ["PutOp", "GetOp"]
+    kept["store"] = InMemoryStore()
+    assert replayed(later if awaited else call, trace) == value
+    assert kept["store"].get(USER, "n") is None
+
+
 @tool
 def remember(what: str, store: Annotated[BaseStore, InjectedStore()]) -> str:
     """Remembers something."""

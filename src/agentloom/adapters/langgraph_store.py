@@ -77,7 +77,7 @@ def _blocking(name: str, method: Any) -> Any:
         if current() is None:
             passes(f"store {type(self).__name__} (langgraph)")
             return method(self, *args, **kwargs)
-        args = _read_once(name, args)
+        args, kwargs = _read_once(name, args, kwargs)
 
         def perform(_: Call) -> Any:
             with doing(_WORK):
@@ -95,7 +95,7 @@ def _awaited(name: str, method: Any) -> Any:
         if scope is None or (name != "batch" and _lives_in(scope, self)):
             passes(f"store {type(self).__name__} (langgraph)")
             return await method(self, *args, **kwargs)
-        args = _read_once(name, args)
+        args, kwargs = _read_once(name, args, kwargs)
 
         async def perform(_: Call) -> Any:
             with doing(_WORK):
@@ -113,15 +113,21 @@ def _lives_in(scope: Scope, store: Any) -> bool:
     return loop is not None and getattr(store, "_loop", None) is loop
 
 
-def _read_once(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _read_once(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Operations of a batch may come from an iterator: they are looked at, and handed on."""
-    return (list(args[0]), *args[1:]) if name == "batch" and args else args
+    if name != "batch":
+        return args, kwargs
+    if args:
+        return (list(args[0]), *args[1:]), kwargs
+    return args, kwargs | {"ops": list(kwargs["ops"])} if "ops" in kwargs else kwargs
 
 
 def _spec(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallSpec:
     given = dict(zip(_ARGUMENTS[name], args, strict=False)) | dict(kwargs)
     if name == "batch":
-        given["ops"] = [{"op": type(one).__name__, **one._asdict()} for one in list(given["ops"])]
+        given["ops"] = [{"op": type(one).__name__, **one._asdict()} for one in given["ops"]]
         writes = any(one["op"] == "PutOp" for one in given["ops"])
     else:
         writes = name in _WRITES
