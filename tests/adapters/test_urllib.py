@@ -61,3 +61,27 @@ def test_a_short_answer_is_the_outcome_of_its_call(monkeypatch: pytest.MonkeyPat
     for one, kinds in ((trace, ["request", "outcome"]), (earlier, ["request", "chunks", "outcome"])):
         assert [entry["kind"] for entry in one.journal.entries if "call" in entry] == kinds * 3
         assert one.replay().verdict == "identical"
+
+
+EVENTS = b'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}\n\ndata: [DONE]\n\n'
+
+
+def streams(url: str) -> Any:
+    asked = urllib.request.Request(
+        url + "/v1/chat/completions",
+        b'{"model":"m","stream":true,"messages":[]}',
+        {"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(asked) as answer:
+        return [answer.headers["content-length"], answer.read().decode()]
+
+
+def test_events_that_tell_their_length_are_events() -> None:
+    """A proxy may send a short stream at once: its token counts are counted."""
+    sdks.watch()
+    with FakeProvider([Raw(EVENTS, 200, {"content-type": "text/event-stream"})], others=True) as fake:
+        trace = agent(streams).run(fake.url, store=MemoryStore())
+    assert trace.output == [str(len(EVENTS)), EVENTS.decode()]
+    assert [entry["kind"] for entry in trace.journal.entries if "call" in entry][1] == "chunks"
+    assert trace.calls[0].usage == {"input": 5, "output": 2}
+    assert trace.replay().verdict == "identical"
