@@ -12,7 +12,6 @@ end (a web page behind a login) hands in ``by`` and ``roles`` itself.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -36,6 +35,8 @@ def roles_of(by: str | None, store: Store) -> list[str]:
     path = os.environ.get(_VARIABLE) or _beside(store)
     if path is None or by is None:
         return []
+    import tomllib  # here: most programs that answer name nobody
+
     try:
         with open(path, "rb") as file:
             read = tomllib.load(file)
