@@ -43,6 +43,11 @@ def test_durability_comes_from_the_environment(tmp_path: Path, monkeypatch: pyte
         open_store(tmp_path)
 
 
+def test_a_store_is_taken_as_it_is(tmp_path: Path) -> None:
+    for store in (MemoryStore(), LocalStore(tmp_path)):
+        assert open_store(store) is store
+
+
 def test_what_is_no_store_is_told_what_it_lacks() -> None:
     class Old:
         def create(self) -> None: ...

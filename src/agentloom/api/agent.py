@@ -208,7 +208,7 @@ def _store(store: StoreLike) -> Store | None:
     """Where a run that begins here is written; None where it is to be replayed."""
     chosen = mode()
     if chosen == "record":
-        return store if isinstance(store, Store) else open_store(store)
+        return open_store(store)
     return MemoryStore() if chosen == "off" else None
 
 

@@ -6,12 +6,11 @@ import logging
 import os
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, cast
 
 from agentloom.api.approvers import may_answer, roles_of
-from agentloom.api.people_values import as_json, problems_of, value_of_text, yes_or_no
+from agentloom.api.people_values import as_json, members, problems_of, value_of_text, yes_or_no
 from agentloom.api.recording_mode import StoreLike
 from agentloom.errors import (
     AmbiguousAsk,
@@ -30,6 +29,7 @@ from agentloom.errors import (
 )
 from agentloom.format.journal import Journal
 from agentloom.format.values import Tree, decode, encode
+from agentloom.format.words import moment
 from agentloom.runtime.asks import Asked, OpenAsk, asks_of, with_mail
 from agentloom.runtime.redaction import Redactor
 from agentloom.runtime.redaction_rules import rules_of_record
@@ -129,7 +129,7 @@ def send_signal(
 def inbox(store: StoreLike = None, *, answered: bool = False) -> list[OpenAsk]:
     """What the runs of a store wait for somebody to say, oldest first: questions and messages. ``answered``: also those
     that were answered, whose runs were not resumed since."""
-    chosen = store if isinstance(store, Store) else open_store(store)
+    chosen = open_store(store)
     found: list[OpenAsk] = []
     for row in chosen.runs():
         if row.status in _ENDED:
@@ -149,7 +149,10 @@ def waiting(store: Store, run: str) -> list[OpenAsk]:
     data = store.read(run)
     if not data:
         return []  # it has not begun
-    asked = asks_of(Journal.parse(data))
+    return _with_mail(asks_of(Journal.parse(data)), store, run)
+
+
+def _with_mail(asked: Asked, store: Store, run: str) -> list[OpenAsk]:
     return with_mail(asked, store.mail(run)) if asked.open else []
 
 
@@ -163,14 +166,14 @@ def _opened(run: str, store: StoreLike, what: str) -> tuple[Store, str, Journal]
             f"{what}() was called in the code of a run of {scope.session.agent}",
             hint="put it into a tool: what a run does to the world is recorded",
         )
-    chosen = store if isinstance(store, Store) else open_store(store)
+    chosen = open_store(store)
     run = chosen.resolve(run)
     return chosen, run, Journal.parse(chosen.read(run))
 
 
 def _the_one(store: Store, asked: Asked, ask: str | None) -> OpenAsk:
     """The open question that is meant. Raises what ``answer`` raises where there is none."""
-    everything = with_mail(asked, store.mail(asked.run)) if asked.open else []
+    everything = _with_mail(asked, store, asked.run)
     questions = [one for one in everything if one.kind == "answer"]
     free = [one for one in questions if one.answered is None]
     if ask is not None:
@@ -272,7 +275,7 @@ def _value(ask: OpenAsk, value: object, result: object, by: str | None, at: int)
 
 
 def _happened(ask: OpenAsk, value: object, result: object) -> dict[str, object]:
-    given = _mapping(value)
+    given = members(value)
     happened = given.get("happened") if given else yes_or_no(value)
     if result is not _NO_RESULT:
         given["result"] = result
@@ -291,7 +294,7 @@ def _happened(ask: OpenAsk, value: object, result: object) -> dict[str, object]:
 
 
 def _granted(ask: OpenAsk, value: object, by: str | None, at: int) -> dict[str, object]:
-    given = _mapping(value)
+    given = members(value)
     granted = given.get("granted") if given else yes_or_no(value)
     reason = given.get("reason")
     fits = (
@@ -311,10 +314,6 @@ def _check_name(what: str, name: object) -> None:
         isinstance(name, str) and 0 < len(name) <= _MOST_NAME and name.isprintable()
     ):
         raise ValueError(f"{what}= is a name: a text of 1 to {_MOST_NAME} characters that can be printed")
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
 
 
 def _refuse_secrets(journal: Journal, said: dict[str, Tree], what: str) -> None:
@@ -385,4 +384,4 @@ _MOST = 8
 
 
 def _when(at: int | None) -> str:
-    return "?" if not at else f"{datetime.fromtimestamp(at // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return moment(at) if at else "?"

@@ -6,12 +6,12 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from agentloom.errors import GrantRefused
 from agentloom.format.canonical import canonical
 from agentloom.format.values import Tree, decode, encode
+from agentloom.format.words import moment
 from agentloom.runtime.boundary import mark
 from agentloom.runtime.changes import in_effect
 from agentloom.runtime.guard_clock import wall
@@ -161,8 +161,7 @@ class Grant:
                 "arguments", f"is for other arguments: {', '.join(names)} is not what was approved"
             )
         if self.expires is not None and clock >= self.expires:
-            until = datetime.fromtimestamp(self.expires // 10**9, UTC)
-            raise self._refusal("expired", f"held until {until:%Y-%m-%d %H:%M:%S} UTC")
+            raise self._refusal("expired", f"held until {moment(self.expires)}")
         if self._used:
             raise self._refusal("used", "was used before: it holds for one call")
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from agentloom.api.grants import Grant, Wanted
 from agentloom.api.people_terminal import answered_here
-from agentloom.api.people_values import Reader, as_json, bare, problems_of, schema_of, yes_or_no
+from agentloom.api.people_values import Reader, as_json, bare, members, problems_of, schema_of, yes_or_no
 from agentloom.errors import NotSupported
 from agentloom.format.values import decode, encode
 from agentloom.format.words import kind_of
@@ -236,12 +236,8 @@ def _shown(value: object) -> str:
     return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
 
 
-def _mapping(said: object) -> dict[str, object]:
-    return dict(cast("dict[str, object]", said)) if isinstance(said, dict) else {}
-
-
 def _granted(said: object) -> dict[str, object]:
-    answer = _mapping(said)
+    answer = members(said)
     granted = answer.get("granted") if answer else yes_or_no(said)
     if not isinstance(granted, bool):
         raise ValueError(f"an approval is yes or no, not {said!r}")  # noqa: TRY004 - of the value, not of its type

@@ -14,7 +14,7 @@ from agentloom.runtime.asks import OpenAsk
 from agentloom.runtime.plain_json import read_json
 from agentloom.runtime.registry import TYPES
 
-__all__ = ["Reader", "as_json", "bare", "problems_of", "schema_of", "value_of_text", "yes_or_no"]
+__all__ = ["Reader", "as_json", "bare", "members", "problems_of", "schema_of", "value_of_text", "yes_or_no"]
 
 Problem = dict[str, str]
 Reader = Callable[[object], object]
@@ -199,6 +199,11 @@ def as_json(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     return value
+
+
+def members(value: object) -> dict[str, Any]:
+    """The members of a mapping, a dict of its own; of anything else none."""
+    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
 
 
 def yes_or_no(value: object) -> bool | None:

@@ -117,7 +117,7 @@ def left_alone_here() -> LeftOut | None:
 
 def opened(store: StoreLike) -> Store | None:
     """The store that is meant; None: the default one, asked for when a run begins."""
-    return store if store is None or isinstance(store, Store) else open_store(store)
+    return store if store is None else open_store(store)
 
 
 @contextmanager

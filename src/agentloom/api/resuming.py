@@ -113,7 +113,7 @@ def _found(run: str, agent: object, store: StoreLike, what: str) -> tuple[Store,
             f"{what}() was called inside a run of {scope.session.agent}",
             hint="a program that resumes runs is no part of one",
         )
-    chosen = store if isinstance(store, Store) else open_store(store)
+    chosen = open_store(store)
     run_id = chosen.resolve(run)
     if isinstance(agent, AgentFunction):
         return chosen, run_id, agent

@@ -93,7 +93,7 @@ def rollback(run: str = "last", *, store: StoreLike = None) -> Trace:
     is done. ``LeaseHeld``: the run is under way, or is being taken back. ``NotSupported``: it has not ended, or has
     nothing to take back. ``Suspended``: an ``undo`` was under way when the process died; answer whether it happened.
     """
-    chosen = store if isinstance(store, Store) else open_store(store)
+    chosen = open_store(store)
     run_id = chosen.resolve(run)
     with _using(chosen):
         before = next((str(one.value) for one in chosen.mail(run_id) if _is_claim(one)), None)

@@ -130,7 +130,7 @@ class Trace:
     @classmethod
     def open(cls, run: str = "last", store: Store | str | os.PathLike[str] | None = None) -> Trace:
         """A run of a store: by id, unique prefix, tag value, or ``last``."""
-        chosen = store if isinstance(store, Store) else open_store(store)
+        chosen = open_store(store)
         return cls.of_run(chosen.resolve(run), chosen, None)
 
     @classmethod

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["kind_of"]
+from datetime import UTC, datetime
+
+__all__ = ["kind_of", "moment"]
 
 
 def kind_of(value: object) -> str:
@@ -14,3 +16,8 @@ def kind_of(value: object) -> str:
         name[0] in "Uu" and not name.lower().startswith(("uni", "use", "uuid"))
     )
     return f"{'an' if sounded else 'a'} {name}"
+
+
+def moment(at: int) -> str:
+    """A time (nanoseconds since 1970) to the second: ``2026-11-29 07:03:11 UTC``."""
+    return f"{datetime.fromtimestamp(at // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"

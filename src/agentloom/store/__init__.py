@@ -30,12 +30,15 @@ __all__ = [
 DEFAULT = ".agentloom"
 
 
-def open_store(location: str | os.PathLike[str] | None = None) -> Store:
-    """The store at ``location``, else at AGENTLOOM_STORE, else in ``.agentloom`` of the current folder.
+def open_store(location: Store | str | os.PathLike[str] | None = None) -> Store:
+    """The store at ``location`` (or that is ``location``), else at AGENTLOOM_STORE, else in ``.agentloom`` of the
+    current folder.
 
     Nothing is made on the disk until the first run is written. ``:memory:`` is a new store of this process; other
     kinds of places (``s3://...``) are `NotSupported`. AGENTLOOM_DURABILITY=power makes every entry survive a power cut.
     """
+    if isinstance(location, Store):
+        return location
     if location is not None and not isinstance(location, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _no_store(location)
     place = os.fspath(location) if location is not None else os.environ.get("AGENTLOOM_STORE") or DEFAULT

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from agentloom.errors import FormatError, MailTaken, StoreError, ValueRefused
 from agentloom.format.canonical import dump, load
 from agentloom.format.values import Tree
+from agentloom.format.words import moment
 
 __all__ = ["Mail", "checked_mail", "read_mail", "said", "taken", "written_mail"]
 
@@ -107,7 +107,7 @@ def said(mail: Mail) -> str:
     who = f" by {mail.who}" if mail.who else ""
     if not mail.at:
         return who
-    return f"{who} on {datetime.fromtimestamp(mail.at // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{who} on {moment(mail.at)}"
 
 
 def _damaged(where: str, why: str) -> FormatError:
