@@ -50,17 +50,10 @@ def command(
     """
     more: dict[str, Any] = {} if result is None else {"result": _json(result)}
     store = settings.open_store()
-    mail = answer(
-        store.resolve(run),
-        value,
-        ask=ask,
-        by=by or login_name(),
-        store=store,
-        via="cli",
-        from_text=True,
-        **more,
-    )
     run = store.resolve(run)
+    mail = answer(
+        run, value, ask=ask, by=by or login_name(), store=store, via="cli", from_text=True, **more
+    )  # fmt: skip
     screen = settings.screen()
     if screen.json:
         facts = {"run": run, "ask": mail.key, "value": mail.value, "by": mail.who, "at": mail.at}

@@ -144,8 +144,7 @@ def report(settings: Settings, run: str, child: Child, before: int, seconds: flo
     code = int(done["exit"]) if child.done is not None else child.code
     if screen.json:
         facts = {"run": run, "calls": calls, "new": calls - before, "seconds": round(seconds, 3)}
-        lines = done.pop("lines", None)
-        del lines
+        done.pop("lines", None)
         screen.data(facts | done | (facts_of(store, run) if done["status"] == "suspended" else {}))
         return code
     if done["status"] == "diverged":

@@ -13,11 +13,12 @@ from types import FrameType
 
 from agentloom.runtime.interrupts import inside_engine
 
-__all__ = ["as_pressed", "ending"]
+__all__ = ["ENDING", "as_pressed", "ending"]
 
-_ENDING = tuple(
+ENDING = tuple(
     number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
 )
+"""Signals, beside Ctrl-C, that ask a process to end."""
 _LATER = 0.001
 """Seconds until a signal that arrived inside of the engine is tried again."""
 
@@ -30,19 +31,11 @@ def as_pressed() -> Generator[Callable[[], int | None]]:
 
     def handle(number: int, _frame: FrameType | None) -> None:
         came.append(number)
-        for one in stood:
-            signal.signal(one, signal.SIG_DFL)
+        _given_back(handle)
         signal.raise_signal(signal.SIGINT)
 
-    stood = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
-    for number in stood:
-        signal.signal(number, handle)
-    try:
+    with _handled(handle):
         yield lambda: came[0] if came else None
-    finally:
-        for number in stood:
-            if signal.getsignal(number) is handle:
-                signal.signal(number, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
@@ -60,15 +53,26 @@ def ending(end: Callable[[int], None], busy: Callable[[], bool]) -> Generator[No
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    stood = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
-    for number in stood:
-        signal.signal(number, handle)
+    with _handled(handle):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(handle: Callable[[int, FrameType | None], None]) -> Generator[None]:
+    """For the block, ``handle`` is called for the signals of ``ENDING`` that would end the process at once."""
+    for number in ENDING:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, handle)
     try:
         yield
     finally:
-        for number in stood:
-            if signal.getsignal(number) is handle:
-                signal.signal(number, signal.SIG_DFL)
+        _given_back(handle)
+
+
+def _given_back(handle: Callable[[int, FrameType | None], None]) -> None:
+    for number in ENDING:
+        if signal.getsignal(number) is handle:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _again(number: int) -> None:

@@ -78,21 +78,18 @@ def kept_of_raised(error: BaseException, root: str, handled: BaseException | Non
     nodes: list[list[Any]] = []
     todo: list[tuple[BaseException, Any, int]] = [(error, "", -1)]
     numbers: dict[int, int] = {}
-    chain: list[BaseException] = []
     while todo and len(nodes) < _MOST:
         one, how, of = todo.pop(0)
         if one is handled:
             continue
-        if id(one) in numbers:
-            if how == "context":
-                nodes[of][4] = numbers[id(one)]
-            continue
-        number = numbers[id(one)] = len(nodes)
-        chain.append(one)
-        frames = [_frame_of(entry, root) for entry in _entries(without_ours(one.__traceback__))]
-        nodes.append([how, of, _counted(frames), one if how == "context" else None, -1, _names_of(one)])
+        met = id(one) in numbers
+        number = numbers.setdefault(id(one), len(nodes))
         if how == "context":
             nodes[of][4] = number
+        if met:
+            continue
+        frames = [_frame_of(entry, root) for entry in _entries(without_ours(one.__traceback__))]
+        nodes.append([how, of, _counted(frames), one if how == "context" else None, -1, _names_of(one)])
         if one.__cause__ is not None:
             todo.append((one.__cause__, "cause", number))
         if isinstance(one, BaseExceptionGroup):

@@ -15,7 +15,7 @@ from agentloom.api.rollback import plan_of, rollback
 from agentloom.api.trace import Trace
 from agentloom.cli.script_agent import ended_by, not_recorded, outcome_of, show_output, terminal_of
 from agentloom.cli.script_agent_replay import named_agent
-from agentloom.cli.script_endings import as_pressed
+from agentloom.cli.script_endings import ENDING, as_pressed
 from agentloom.cli.script_run import ignored, one_press
 from agentloom.cli.targets import load_module
 from agentloom.errors import DivergenceError, Suspended
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["resume_agent", "steadily", "take_back"]
 
-_ENDING = tuple(
-    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
-)
+_ENDING = (signal.SIGINT, *ENDING)
 
 
 def resume_agent(job: dict[str, Any], results: Results) -> int:

@@ -20,6 +20,7 @@ from agentloom.cli.exits import Exit, describe
 from agentloom.cli.options import Settings, common
 from agentloom.cli.resume import resumed
 from agentloom.cli.runs import short
+from agentloom.cli.script_endings import ENDING
 from agentloom.cli.working import Backoff, Ready, ready_runs, state_of, still_ready
 from agentloom.errors import LoomError, RunNotFound
 
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Worker", "command"]
 
 _STYLES = {"completed": "good", "suspended": "warn"}
-_ENDING = tuple(
-    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
-)
+_ENDING = (signal.SIGINT, *ENDING)
 _FINE = ("completed", "failed", "cancelled", "suspended")
 """What can come of a run that went on; anything else is the matter of whoever looks after the machine."""
 
