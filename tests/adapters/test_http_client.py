@@ -212,6 +212,10 @@ class Wire(socket.socket):
         ({"headers": {"transfer-encoding": "chunked"}}, b"5\r\npiece\r\n0\r\n\r\n"),
         ({"headers": {"transfer-encoding": "Chunked", "content-length": "3"}}, b"5\r\npiece\r\n0\r\n\r\n"),
         ({"headers": {"transfer-encoding": "gzip, chunked"}}, b"piece"),
+        (
+            {"headers": {"transfer-encoding": ["gzip", "chunked"]}, "names": ["transfer-encoding"] * 2},
+            b"piece",
+        ),
         ({"headers": {"content-length": "-1"}}, b"piece"),
         ({"headers": {"content-length": "many"}}, b"piece"),
         ({"headers": {"content-length": "0"}}, b""),

@@ -128,10 +128,10 @@ def parts_of(value: Mapping[str, Any]) -> Iterator[bytes | None]:
 class _Frames(io.RawIOBase):
     """Bytes of an answer, made from its pieces as they are asked for, each of them a chunk."""
 
-    def __init__(self, status: bytes, pieces: Iterator[bytes | None], framed: bool, due: int | None) -> None:
+    def __init__(self, pieces: Iterator[bytes | None], framed: bool, due: int | None) -> None:
         super().__init__()
         self._due = due
-        self._left = status
+        self._left = b""
         self._pieces = pieces
         self._framed = framed
         self._over = False
@@ -182,15 +182,23 @@ def answer_of(
 ) -> http.client.HTTPResponse:
     """A recorded answer as an object of the client. ``reframed``: its body is cut into chunks whatever its headers say
     (for a library that reads the headers by itself, and whose body is decoded)."""
-    pairs = head_pairs(head)
-    chunked = reframed or any(
-        name.lower() == "transfer-encoding" and value.lower() == "chunked" for name, value in pairs
-    )
-    headers = headers_of(pairs)
-    due = None if chunked else _length(headers)
-    reader = io.BufferedReader(_Frames(b"", pieces, chunked, due))
+    headers = headers_of(head_pairs(head))
+    chunked = reframed or (headers.get("transfer-encoding") or "").lower() == "chunked"
+    length = None if chunked else _length(headers)
+    reader = io.BufferedReader(_Frames(pieces, chunked, length))
     made = http.client.HTTPResponse(cast(Any, _Socket(reader)), method=method)
-    _begin(made, head, headers, method, framed=reframed)
+    answer, status = cast(Any, made), int(head["status"])
+    # What ``begin`` of the client does, without a parser for what is known already.
+    answer.code = answer.status = status
+    answer.reason = head_reason(head).encode("latin-1", "replace").decode("latin-1").strip()
+    answer.version = 10 if head.get("version") in ("HTTP/1.0", "HTTP/0.9") else 11
+    answer.headers = answer.msg = headers
+    answer.chunked, answer.length = chunked, length
+    if chunked:
+        answer.chunk_left = None
+    if status in (204, 304) or 100 <= status < 200 or method == "HEAD":
+        answer.length = 0
+    answer.will_close = not reframed and (answer._check_close() or (not chunked and answer.length is None))
     return made
 
 
@@ -201,33 +209,6 @@ def _length(headers: http.client.HTTPMessage) -> int | None:
     except ValueError:
         return None
     return length if length >= 0 else None
-
-
-def _begin(
-    made: http.client.HTTPResponse,
-    head: Mapping[str, Any],
-    headers: http.client.HTTPMessage,
-    method: str,
-    *,
-    framed: bool,
-) -> None:
-    """What ``begin`` of the client does, without a parser for what is known already. ``framed``: its body comes in
-    chunks, whatever the headers say."""
-    answer, status = cast(Any, made), int(head["status"])
-    answer.code = answer.status = status
-    answer.reason = head_reason(head).encode("latin-1", "replace").decode("latin-1").strip()
-    answer.version = 10 if head.get("version") in ("HTTP/1.0", "HTTP/0.9") else 11
-    answer.headers = answer.msg = headers
-    coding = headers.get("transfer-encoding")
-    answer.chunked = framed or bool(coding and coding.lower() == "chunked")
-    if answer.chunked:
-        answer.chunk_left = None
-    answer.will_close = False if framed else answer._check_close()
-    answer.length = None if answer.chunked else _length(headers)
-    if status in (204, 304) or 100 <= status < 200 or method == "HEAD":
-        answer.length = 0
-    if not answer.will_close and not answer.chunked and answer.length is None:
-        answer.will_close = True
 
 
 def _lines(pairs: list[tuple[str, str]]) -> bytes:
