@@ -187,8 +187,8 @@ def piece_of(content_type: str | None, data: bytes, found: Classified, *, whole:
 
 
 def comes_whole(content_type: str | None, found: Classified) -> bool:
-    """Whether an answer is kept in one piece: JSON, and whatever comes where a stream of events was asked for and that is
-    none (an error, mostly)."""
+    """Whether an answer is kept in one piece: JSON, and whatever is no stream of events where one was asked for (an
+    error, mostly)."""
     if is_events(content_type):
         return False
     kind = (content_type or "").partition(";")[0].strip().lower()
