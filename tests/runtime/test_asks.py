@@ -104,6 +104,7 @@ def test_what_became_of_the_others() -> None:
     made.entry("outcome", call="root/desk#3", vt=3, status="cancelled")
     made.entry("answer", ask="4", val="yes", who="bob")
     made.entry("signal", name="paid", val=1, mail="m1")
+    made.outcome(4)
     asked = asks_of(made.parsed())
     assert [ask.ask for ask in asked.open] == ["5"]
     assert asked.closed["1"] == ("answered", "ann", 17)
@@ -111,6 +112,34 @@ def test_what_became_of_the_others() -> None:
     assert asked.closed["3"][0] == "gone"
     assert asked.closed["4"][:2] == ("answered", "bob")
     assert asked.taken == {"m1"}
+
+
+def test_a_message_that_came_in_time_is_an_answer() -> None:
+    made = Made()
+    made.ask(1, {"name": "paid"}, "signal", deadline=50)
+    made.ask(2, {"name": "paid"}, "signal", deadline=60)
+    made.entry("signal", name="paid", val=1, mail="m1", who={"name": "ann", "at": 17, "via": "cli"})
+    made.outcome(1)
+    made.outcome(2)
+    assert asks_of(made.parsed()).closed == {"1": ("answered", "ann", 17), "2": ("expired", None, 60)}
+
+
+def test_a_message_before_whose_outcome_the_process_died_is_not_taken() -> None:
+    """Whoever resumes the run takes it again: were it taken, nobody would know that the run can go on."""
+    made = Made()
+    made.ask(1, {"name": "paid"}, "signal")
+    made.entry("signal", name="paid", val=1, mail="m1", who={"at": 17, "via": "cli"})
+    asked = asks_of(made.parsed())
+    assert asked.taken == set()
+    letter = Mail("signal", "m1", name="paid", value=1, at=17, via="cli")
+    assert [ask.ready(0) for ask in with_mail(asked, [letter])] == [True]
+    seq = made.journal.seq
+    made.entry("retract", **{"from": seq})
+    made.entry("resume", epoch=2)
+    assert [ask.ready(0) for ask in with_mail(asks_of(made.parsed()), [letter])] == [True]
+    made.entry("signal", name="paid", val=1, mail="m1", who={"at": 17, "via": "cli"})
+    made.outcome(1)
+    assert asks_of(made.parsed()).taken == {"m1"}
 
 
 def test_an_ended_run_asks_nothing() -> None:
@@ -159,7 +188,9 @@ def test_mail_goes_to_the_questions_that_it_answers() -> None:
     made.ask(2, {"name": "paid"}, "signal")
     made.ask(3, {"name": "paid"}, "signal")
     made.ask(4, {"name": "paid"}, "signal")
+    made.ask(5, {"name": "paid"}, "signal")
     made.entry("signal", name="paid", val=1, mail="a")
+    made.outcome(5)
     mail = [
         Mail("signal", "a", "paid", 1), Mail("signal", "b", "other", 2), Mail("signal", "c", "paid", 3),
         Mail("answer", "1", value="yes"), Mail("signal", "d", "paid", 4), Mail("cancel", "cancel"),

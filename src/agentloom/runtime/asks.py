@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal, Protocol, cast
 
 from agentloom.errors import PayloadMissing
@@ -200,12 +201,13 @@ class _Reader:
         self._requests: dict[str, dict[str, Any]] = {}
         self._suspends: dict[str, dict[str, Any]] = {}  # by the call
         self._answers: dict[str, dict[str, Any]] = {}  # by the question
+        self._messages: dict[str, dict[str, Any]] = {}  # by the call that took them
         self._outcomes: dict[str, dict[str, Any]] = {}
         self._taken: list[tuple[int, str]] = []
 
     def read(self) -> Asked:
-        out = self.out
-        for entry in self._journal.entries[1:]:
+        out, entries = self.out, self._journal.entries
+        for before, entry in pairwise(entries):
             kind = entry["kind"]
             if kind == "request":
                 self._requests[entry["call"]] = entry
@@ -214,6 +216,8 @@ class _Reader:
                 out.closed.pop(entry["ask"], None)
             elif kind == "outcome":
                 self._outcomes[entry["call"]] = entry
+                if before["kind"] == "signal":  # the outcome is made of it
+                    self._messages[entry["call"]] = before
             elif kind == "answer":
                 self._answers[entry["ask"]] = entry
             elif kind == "signal" and isinstance(entry.get("mail"), str):
@@ -224,7 +228,9 @@ class _Reader:
                 out.ended, out.ended_at = str(entry["status"]), entry["at"]
         for call, entry in self._suspends.items():
             self._sort(call, entry)
-        out.taken = {key for _, key in self._taken}
+        # The process may have died between a message and the outcome: whoever resumes the run takes it again.
+        alone = entries[-1]["seq"] if entries[-1]["kind"] == "signal" else None
+        out.taken = {key for seq, key in self._taken if seq != alone}
         return out
 
     def _retract(self, first: int) -> None:
@@ -234,14 +240,14 @@ class _Reader:
             if entry["seq"] >= first:
                 self.out.closed[entry["ask"]] = ("retracted", None, entry["at"])
                 del self._suspends[call]
-        for table in (self._requests, self._answers, self._outcomes):
+        for table in (self._requests, self._answers, self._messages, self._outcomes):
             for key in [key for key, entry in table.items() if entry["seq"] >= first]:
                 del table[key]
         self._taken = [one for one in self._taken if one[0] < first]
 
     def _sort(self, call: str, entry: dict[str, Any]) -> None:
         out, ask = self.out, str(entry["ask"])
-        answer, outcome = self._answers.get(ask), self._outcomes.get(call)
+        answer, outcome = self._answers.get(ask) or self._messages.get(call), self._outcomes.get(call)
         if answer is not None:
             out.closed[ask] = ("answered", *self._who(answer))
         elif outcome is not None:
