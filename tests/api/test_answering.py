@@ -29,7 +29,9 @@ from agentloom.errors import (
     ValueRefused,
 )
 from agentloom.store import LocalStore, MemoryStore
+from agentloom.store.in_front import InFront
 from agentloom.store.memory import MemoryStore as Store
+from agentloom.testing.store_contract import Sample, fill
 
 SECRET = "sk-" + "a1B2c3D4e5" * 4
 
@@ -306,6 +308,21 @@ def test_the_inbox_is_of_all_runs_oldest_first(store: Store) -> None:
         (runs[1], None),
         (runs[2], "ann"),
     ]
+
+
+def test_the_inbox_reads_no_run_that_asks_nothing(store: Store) -> None:
+    run = left(one, store)
+    died = Sample(1)
+    fill(store, died, died.start(), *died.call())
+    read: list[str] = []
+
+    class Told(InFront):
+        def read(self, run: str) -> bytes:
+            read.append(run)
+            return super().read(run)
+
+    assert [ask.run for ask in inbox(Told(store))] == [run]
+    assert read == [run]
 
 
 def test_a_run_that_has_not_begun_or_cannot_be_read_hides_no_other(

@@ -41,7 +41,6 @@ from agentloom.store.mail import said
 __all__ = ["answer", "inbox", "send_signal", "waiting"]
 
 _log = logging.getLogger("agentloom.people")
-_ENDED = frozenset(("completed", "failed", "cancelled", "damaged"))
 _NO_RESULT = object()
 _MOST_NAME = 200
 
@@ -132,7 +131,7 @@ def inbox(store: StoreLike = None, *, answered: bool = False) -> list[OpenAsk]:
     chosen = open_store(store)
     found: list[OpenAsk] = []
     for row in chosen.runs():
-        if row.status in _ENDED:
+        if not row.asks:
             continue
         try:
             found += waiting(chosen, row.run)

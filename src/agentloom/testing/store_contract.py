@@ -122,6 +122,21 @@ class Sample:
         )
         return [request, outcome]
 
+    def question(self, ask: str, due: int | None = None) -> bytes:
+        """A call that is left waiting for somebody, until ``due`` (nanoseconds since 1970)."""
+        call = f"root#{self._calls}"
+        self._calls += 1
+        facts: dict[str, Tree] = {"question": "yes?"}
+        request = self._write(
+            "request",
+            {"call": call, "type": "ask", "name": "ask", "key": "0" * 32, "profile": "plain/1",
+             "req": self._blobs.put(dict(facts)), "src": "support.py:4 support"},
+        )  # fmt: skip
+        deadline: dict[str, Tree] = {} if due is None else {"deadline": due}
+        return request + self._write(
+            "suspend", {"ask": ask, "call": call, "val": self._blobs.put(facts), **deadline}
+        )
+
     def mark(self, kind: str, value: Tree) -> bytes:
         """A note, flag or tag entry."""
         return self._write(kind, {"val": self._blobs.put(value)})
@@ -317,6 +332,14 @@ class StoreContract:
         assert [row.status for row in store.runs()] == ["cancelled"]
         writer.close()
         assert [row.status for row in store.runs()] == ["cancelled"]
+
+    def test_a_row_says_what_its_run_waits_for(self, store: Store) -> None:
+        sample = Sample()
+        fill(
+            store, sample, sample.start(), *sample.call(), sample.question("2"), sample.question("3", due=99)
+        )
+        (row,) = store.runs()
+        assert (row.status, row.asks, row.due, row.epoch) == ("suspended", ("2", "3"), 99, 1)
 
     def test_every_question_finds_what_it_asks(self, store: Store) -> None:
         first = Sample(1, tags={"user": "ann"}, conversation="talk")
