@@ -11,7 +11,6 @@ from agentloom.api.trace import Trace, agent_function
 from agentloom.api.tracebacks import UserFrames
 from agentloom.errors import NotSupported, Suspend, Suspended, TargetError
 from agentloom.runtime.agents import AgentFunction
-from agentloom.runtime.asks import open_asks
 from agentloom.runtime.live_waits import Answerer
 from agentloom.runtime.recorder import record_async, record_blocking
 from agentloom.runtime.scope import current
@@ -152,7 +151,7 @@ def suspended(run: str, store: Store, due: int | None) -> Suspended:
 
 def waiting(trace: Trace, due: int | None = None) -> Suspended:
     """The error for a run that waits, from its trace."""
-    run, asks = trace.run_id, open_asks(trace.journal)
+    run, asks = trace.run_id, trace.asks
     words = "; ".join(str(ask) for ask in asks) or "a time"
     return Suspended(
         f"run {run} is suspended and waits for: {words}",
