@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from typing import Any
 
 from agents import (
@@ -15,36 +14,15 @@ from agents import (
     function_tool,
     set_tracing_disabled,
 )
-from openai import AsyncOpenAI
 
-from agentloom.testing import Drops, Fails, Says, Wants
+from agentloom.testing import Drops, Says, Wants
 from agentloom.testing.sdk_contract import Case, Seam
 from agentloom.testing.sdk_seen import seen
-from tests.adapters.contract.common import HTML, SLOW
+from tests.adapters.contract.common import BUSY, HTML, SLOW
+from tests.adapters.contract.shop import NOTHING, TEXT, TOOLS, TWICE, client_of, problem, tidy
 
 set_tracing_disabled(disabled=True)
-TEXT = Says("It costs forty dollars.", usage=(11, 3, 7, 2))
-TOOLS = Says(tools=[Wants("price", {"item": "fig"}), Wants("price", {"item": "apple"})])
 OVER = Says(tools=[Wants("transfer_to_seller", {})])
-BUSY = Fails(429, "slow down", code="rate_limit_exceeded", retry_after=0.01)
-
-
-CLIENTS: list[AsyncOpenAI] = []
-
-
-def tidy(program: Any) -> Any:
-    """The program, which then closes the clients that it has made."""
-
-    @functools.wraps(program)
-    async def closing(url: str) -> Any:
-        CLIENTS.clear()
-        try:
-            return await program(url)
-        finally:
-            for client in CLIENTS:
-                await client.close()
-
-    return closing
 
 
 @function_tool(failure_error_function=None)
@@ -56,9 +34,7 @@ async def price(item: str) -> str:
 
 
 def shop(url: str, retries: int = 0, kind: Any = OpenAIChatCompletionsModel) -> Agent[Any]:
-    client = AsyncOpenAI(base_url=url + "/v1", api_key="unused", max_retries=retries)
-    CLIENTS.append(client)
-    model = kind(model="m", openai_client=client)
+    model = kind(model="m", openai_client=client_of(url, retries))
     seller = Agent(name="seller", instructions="Sell.", model=model, tools=[price])
     return Agent(name="shop", instructions="Look up prices.", model=model, tools=[price], handoffs=[seller])
 
@@ -132,12 +108,6 @@ async def failing_stream(url: str) -> Any:
     return found
 
 
-def problem(error: BaseException) -> Any:
-    below = error.__cause__
-    names = [one.__name__ for one in type(error).__mro__]
-    return [names, str(error), None if below is None else problem(below)]
-
-
 @tidy
 async def retried(url: str) -> Any:
     return facts(await Runner.run(shop(url, 2), "hello"))
@@ -151,9 +121,6 @@ async def cancelled(url: str) -> Any:
         return facts(await Runner.run(shop(url), "hello"))
     return "no timeout"
 
-
-TWICE = ["model", "tool", "tool", "model"]
-NOTHING = Says(tools=[Wants("price", {"item": "nothing"})])
 
 SEAMS = [
     Seam(

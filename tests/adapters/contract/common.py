@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agentloom.testing import Raw, Says
+from agentloom.testing import Fails, Raw, Says
 from agentloom.testing.replies import Reply
 from agentloom.testing.sdk_contract import Case
 from agentloom.testing.sdk_seen import seen
 
+BUSY = Fails(429, "slow down", code="rate_limit_exceeded", retry_after=0.01)
 HTML = Raw(b"<html>bad gateway</html>", 502, {"content-type": "text/html"})
 SLOW = Says("late", latency=3.0)
 

@@ -15,14 +15,12 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from agentloom.testing import Drops, Fails, Says, Wants
+from agentloom.testing import Drops, Says
 from agentloom.testing.sdk_contract import Case, Seam
 from agentloom.testing.sdk_seen import headers_seen, seen
-from tests.adapters.contract.common import HTML, SLOW
+from tests.adapters.contract.common import BUSY, HTML, SLOW
+from tests.adapters.contract.shop import NOTHING, TEXT, TOOLS, TWICE, problem
 
-TEXT = Says("It costs forty dollars.", usage=(11, 3, 7, 2))
-TOOLS = Says(tools=[Wants("price", {"item": "fig"}), Wants("price", {"item": "apple"})])
-BUSY = Fails(429, "slow down", code="rate_limit_exceeded", retry_after=0.01)
 PARTS = ("text", "tool_calls", "usage_metadata", "response_metadata", "additional_kwargs", "name")
 
 
@@ -107,12 +105,6 @@ async def failing_async(url: str) -> Any:
             except Exception as error:  # noqa: BLE001 - as above
                 found.append(problem(error))
     return found
-
-
-def problem(error: BaseException) -> Any:
-    below = error.__cause__
-    names = [one.__name__ for one in type(error).__mro__]
-    return [names, str(error), seen(getattr(error, "body", None)), None if below is None else problem(below)]
 
 
 def retried(url: str) -> Any:
@@ -262,9 +254,6 @@ async def graph_cancelled(url: str) -> Any:
             return states(await made.ainvoke(asked()))
     return "no timeout"
 
-
-NOTHING = Says(tools=[Wants("price", {"item": "nothing"})])
-TWICE = ["model", "tool", "tool", "model"]
 
 SEAMS = [
     Seam(

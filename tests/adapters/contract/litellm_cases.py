@@ -10,14 +10,13 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # importing it wo
 
 import litellm
 
-from agentloom.testing import Drops, Fails, Says, Wants
+from agentloom.testing import Drops, Says, Wants
 from agentloom.testing.sdk_contract import Case, Seam
-from tests.adapters.contract.common import HTML, SLOW
+from tests.adapters.contract.common import BUSY, HTML, SLOW
 
 MESSAGES: list[Any] = [{"role": "user", "content": "hello"}]
 TEXT = Says("It costs forty dollars.", usage=(11, 3, 7, 2))
 TOOLS = Says(tools=[Wants("lookup", {"id": 812})])
-BUSY = Fails(429, "slow down", code="rate_limit_exceeded", retry_after=0.01)
 
 
 def openai_like(url: str, **more: Any) -> dict[str, Any]:

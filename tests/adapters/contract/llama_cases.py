@@ -11,14 +11,12 @@ from llama_index.core.llms import ChatMessage
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from llama_index.llms.openai_like import OpenAILike
 
-from agentloom.testing import Drops, Fails, Says, Wants
+from agentloom.testing import Drops
 from agentloom.testing.sdk_contract import Case, Seam
 from agentloom.testing.sdk_seen import seen
-from tests.adapters.contract.common import HTML, SLOW
+from tests.adapters.contract.common import BUSY, HTML, SLOW
+from tests.adapters.contract.shop import TEXT, TOOLS, TWICE
 
-TEXT = Says("It costs forty dollars.", usage=(11, 3, 7, 2))
-TOOLS = Says(tools=[Wants("price", {"item": "fig"}), Wants("price", {"item": "apple"})])
-BUSY = Fails(429, "slow down", code="rate_limit_exceeded", retry_after=0.01)
 HELLO = [ChatMessage(role="user", content="hello")]
 
 
@@ -114,9 +112,9 @@ SEAMS = [
         "LlamaIndex",
         [
             Case("sync", whole, [TEXT], ["model"]),
-            Case("async", whole_async, [TOOLS, TEXT], ["model", "tool", "tool", "model"]),
+            Case("async", whole_async, [TOOLS, TEXT], TWICE),
             Case("stream", stream, [TEXT], ["model"]),
-            Case("stream", stream_async, [TOOLS, TEXT], ["model", "tool", "tool", "model"]),
+            Case("stream", stream_async, [TOOLS, TEXT], TWICE),
             Case("left early", early, [TEXT], ["model"]),
             Case("left early", early_async, [TEXT], ["model"]),
             Case("error", failing, [BUSY, HTML, Drops()], ["model"] * 3),

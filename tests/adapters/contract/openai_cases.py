@@ -13,7 +13,7 @@ import pydantic
 from agentloom.testing import Drops, Fails, Raw, Says, Wants
 from agentloom.testing.sdk_contract import Case, Seam
 from agentloom.testing.sdk_seen import seen
-from tests.adapters.contract.common import HTML, SLOW, errors, raised
+from tests.adapters.contract.common import BUSY, HTML, SLOW, errors, raised
 
 MESSAGES: list[Any] = [{"role": "user", "content": "hello"}]
 TEXT = Says("It costs forty dollars.", usage=(11, 3, 7, 2), logprobs=[-0.1, -0.2, -0.3, -0.4])
@@ -22,7 +22,6 @@ ODD = Raw(
     b'{"id":"x","object":"chat.completion","created":1,"model":"m","new_field":{"a":[1,2.50,1e3]},"choices":[{"index":0,'
     b'"finish_reason":"eos","message":{"role":"assistant","content":"caf\\u00e9 \\ud83d","vendor":true}}],"usage":null}'
 )
-BUSY = Fails(429, "slow down", code="rate_limit_exceeded", retry_after=0.01)
 LATER = Fails(503, "come back", retry_after=0.7)
 FORECAST = Says('{"city": "Riga", "degrees": -3.5}')
 

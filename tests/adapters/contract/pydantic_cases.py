@@ -4,42 +4,20 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from typing import Any
 
-from openai import AsyncOpenAI
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from agentloom.testing import Drops, Fails, Says, Wants
+from agentloom.testing import Drops, Says, Wants
 from agentloom.testing.sdk_contract import Case, Seam
-from tests.adapters.contract.common import HTML, SLOW
+from tests.adapters.contract.common import BUSY, HTML, SLOW
+from tests.adapters.contract.shop import TEXT, TOOLS, TWICE, client_of, problem, tidy
 
-TEXT = Says("It costs forty dollars.", usage=(11, 3, 7, 2))
-TOOLS = Says(tools=[Wants("price", {"item": "fig"}), Wants("price", {"item": "apple"})])
-BUSY = Fails(429, "slow down", code="rate_limit_exceeded", retry_after=0.01)
 AGAIN = ("timestamp", "run_id", "conversation_id", "id", "part_id")  # drawn, or the time
-
-
-CLIENTS: list[AsyncOpenAI] = []
-
-
-def tidy(program: Any) -> Any:
-    """The program, which then closes the clients that it has made."""
-
-    @functools.wraps(program)
-    async def closing(url: str) -> Any:
-        CLIENTS.clear()
-        try:
-            return await program(url)
-        finally:
-            for client in CLIENTS:
-                await client.close()
-
-    return closing
 
 
 class Bill(BaseModel):
@@ -49,9 +27,7 @@ class Bill(BaseModel):
 
 
 def shop(url: str, retries: int = 0, **options: Any) -> Agent[Any, Any]:
-    client = AsyncOpenAI(base_url=url + "/v1", api_key="unused", max_retries=retries)
-    CLIENTS.append(client)
-    model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+    model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client_of(url, retries)))
     made = Agent(model, instructions="Look up prices.", **options)
 
     @made.tool_plain
@@ -137,12 +113,6 @@ async def failing_stream(url: str) -> Any:
     return found
 
 
-def problem(error: BaseException) -> Any:
-    below = error.__cause__
-    names = [one.__name__ for one in type(error).__mro__]
-    return [names, str(error), None if below is None else problem(below)]
-
-
 @tidy
 async def retried(url: str) -> Any:
     return facts(await shop(url, 2).run("hello"))
@@ -162,7 +132,6 @@ async def cancelled(url: str) -> Any:
     return "no timeout"
 
 
-TWICE = ["model", "tool", "tool", "model"]
 REFUSED = Says(tools=[Wants("price", {"item": "again"})])
 BILL = Says(tools=[Wants("final_result", {"total": 40})])
 
