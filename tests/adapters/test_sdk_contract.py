@@ -18,8 +18,12 @@ CASES = [(seam, case) for seam in SEAMS for case in seam.cases]
 
 
 @pytest.fixture(autouse=True, scope="module")
-def watched() -> None:
+def watched() -> Iterator[None]:
     sdks.watch()
+    gc.collect()
+    gc.freeze()  # what the SDKs are made of need not be gone through after each case
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def retried(url: str) -> Any:
 
 async def retried_async(url: str) -> Any:
     async with amodel(url) as m:  # LangChain's own tries, with waits that it draws
-        tried = m.with_retry(stop_after_attempt=3, exponential_jitter_params={"initial": 0.6, "max": 0.7})
+        tried = m.with_retry(stop_after_attempt=3, exponential_jitter_params={"initial": 0.3, "max": 0.35})
         return facts(await tried.ainvoke("hello"))
 
 
@@ -239,7 +239,7 @@ def graph_retried(url: str) -> Any:
 
     with model(url) as m:
         made = StateGraph(State)
-        policy = RetryPolicy(initial_interval=0.6, jitter=True, retry_on=lambda error: True)
+        policy = RetryPolicy(initial_interval=0.3, backoff_factor=1, jitter=True, retry_on=lambda error: True)
         made.add_node("ask", lambda state: {"messages": [m.invoke(state["messages"])]}, retry_policy=policy)
         made.add_edge(START, "ask")
         return states(made.compile().invoke(asked()))
