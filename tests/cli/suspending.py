@@ -11,14 +11,18 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import agentloom
+from agentloom.errors import Suspended
+from agentloom.store import Store
 from tests.cli.scripts import Done, Scripts, clean
 
 __all__ = [
-    "REFUND", "SEVERAL", "WRITES", "Seat", "begin", "ended", "on_terminal", "reaped", "refunds", "runs", "suspended",
-    "until",
+    "REFUND", "SEVERAL", "WRITES", "Seat", "begin", "ended", "on_terminal", "paid", "reaped", "refunds", "runs",
+    "suspended", "until", "waits",
 ]  # fmt: skip
 
 REFUND = """
@@ -94,6 +98,19 @@ def shop(order: int) -> str:
     return charge(order)
 """
 """A write that takes as long as the test wants it to."""
+
+
+@agentloom.agent
+async def paid() -> object:
+    """Waits for a message."""
+    return await agentloom.signal("payment")
+
+
+def waits(program: Any, store: Store | str, *args: object) -> str:
+    """Run an agent in this process until it waits; its run id."""
+    with pytest.raises(Suspended) as caught:
+        program.run(*args, store=store)
+    return str(caught.value.run)
 
 
 def suspended(scripts: Scripts, text: str = REFUND, target: str = "support", *args: str) -> str:

@@ -7,15 +7,14 @@ import getpass
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import agentloom
-from agentloom import agent, ask, signal
-from agentloom.errors import Suspended
+from agentloom import agent, ask
 from agentloom.store import LocalStore
 from tests.cli.conftest import Result
+from tests.cli.suspending import paid, waits
 
 Call = Callable[..., Result]
 
@@ -33,20 +32,9 @@ async def one(question: str = "Shall we?") -> str:
     return str(await ask(question, choices=["yes", "no"], approver="root"))
 
 
-@agent
-async def paid() -> object:
-    return await signal("payment")
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> str:
     return str(tmp_path / "store")
-
-
-def wait(which: Any, folder: str, *args: object) -> str:
-    with pytest.raises(Suspended) as caught:
-        which.run(*args, store=LocalStore(folder))
-    return str(caught.value.run)
 
 
 def test_an_empty_inbox_says_so(cli: Call, folder: str) -> None:
@@ -56,7 +44,7 @@ def test_an_empty_inbox_says_so(cli: Call, folder: str) -> None:
 
 
 def test_open_questions_by_run_with_their_command_lines(cli: Call, folder: str) -> None:
-    run, other = wait(two, folder), wait(paid, folder)
+    run, other = waits(two, folder), waits(paid, folder)
     done = cli("inbox", "--store", folder)
     assert done.code == 0
     assert done.out.index("The first?") < done.out.index("The second?") < done.out.index("payment")
@@ -70,7 +58,7 @@ def test_open_questions_by_run_with_their_command_lines(cli: Call, folder: str) 
 
 
 def test_answers_are_read_as_the_question_wants_and_kept_with_who(cli: Call, folder: str) -> None:
-    run = wait(two, folder)
+    run = waits(two, folder)
     assert "--ask" in cli("answer", "last", "yes", "--store", folder).err
     done = cli("answer", run, "YES", "--ask", "1", "--by", "ann", "--store", folder)
     assert done.code == 0, done.err
@@ -105,7 +93,7 @@ def test_answers_are_read_as_the_question_wants_and_kept_with_who(cli: Call, fol
 def test_refusals_exit_1_with_their_own_class_and_change_nothing(
     cli: Call, folder: str, words: tuple[str, ...], kind: str
 ) -> None:
-    run = wait(two, folder)
+    run = waits(two, folder)
     before = LocalStore(folder).read(run)
     done = cli(*words, "--store", folder, "--json")
     assert (done.code, done.error["type"]) == (1, kind)
@@ -115,7 +103,7 @@ def test_refusals_exit_1_with_their_own_class_and_change_nothing(
 
 
 def test_a_second_answer_is_told_of_the_first(cli: Call, folder: str) -> None:
-    run = wait(one, folder)
+    run = waits(one, folder)
     assert "only root" in cli("inbox", "--store", folder).out
     assert (
         cli("answer", run, "yes", "--by", "eve", "--store", folder, "--json").error["type"]
@@ -134,7 +122,7 @@ def test_result_is_json(cli: Call, folder: str) -> None:
 
 
 def test_a_question_from_anybody_never_steers_the_terminal(cli: Call, folder: str) -> None:
-    wait(one, folder, "Shall \x1b[2J we\r\n --ask 9?")
+    waits(one, folder, "Shall \x1b[2J we\r\n --ask 9?")
     done = cli("inbox", "--store", folder)
     assert "\x1b" not in done.out
     assert "\r" not in done.out

@@ -20,6 +20,14 @@ def command(cli: Call, scripts: Scripts) -> Call:
     return lambda *args: cli("--store", str(scripts.store), *args)
 
 
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory: pytest.TempPathFactory) -> Scripts:
+    """A run that waits, for tests that leave it waiting."""
+    scripts = Scripts(tmp_path_factory.mktemp("waits"))
+    suspended(scripts, REFUND, "support", "1")
+    return scripts
+
+
 def test_run_of_an_agent_that_waits_says_how_to_answer(command: Call, scripts: Scripts) -> None:
     scripts.write(REFUND)
     done = command("run", "agent.py:support", "--", "812")
@@ -174,10 +182,10 @@ def test_a_time_is_said(command: Call, scripts: Scripts) -> None:
     ],
 )
 def test_errors_say_what_and_what_next(
-    command: Call, scripts: Scripts, words: tuple[str, ...], code: int, shown: str
+    cli: Call, waits: Scripts, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, shown: str
 ) -> None:
-    suspended(scripts, REFUND, "support", "1")
-    done = command(*words)
+    monkeypatch.chdir(waits.folder)
+    done = cli("--store", str(waits.store), *words)
     assert done.code == code, done.err
     assert shown in done.out + done.err
 

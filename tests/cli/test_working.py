@@ -15,6 +15,7 @@ from agentloom.cli.working import Backoff, Ready, ready_runs, state_of, still_re
 from agentloom.errors import FormatError, RunNotFound, Suspended
 from agentloom.store import LocalStore, Mail, MemoryStore, Store
 from agentloom.testing.store_contract import Sample
+from tests.cli.suspending import waits
 from tests.store.test_waiting import Story
 
 DAY = 86_400 * 10**9
@@ -28,12 +29,6 @@ async def asks() -> str:
 @agent
 async def listens() -> str:
     return f"{await signal('a')} {await signal('b')}"
-
-
-def waits(which: object, store: Store) -> str:
-    with pytest.raises(Suspended) as caught:
-        which.run(store=store)  # type: ignore[attr-defined]
-    return str(caught.value.run)
 
 
 def found(store: Store, later: int = 0) -> dict[str, str]:
