@@ -12,10 +12,11 @@ from typing import Any, cast
 
 import pytest
 
-from agentloom import tool
+from agentloom import record, tool
 from agentloom.runtime import live, threads
-from agentloom.runtime.scope import entered
+from agentloom.runtime.scope import current, entered
 from agentloom.runtime.threads import adopting, in_stock_loop, numbered, whose
+from agentloom.store import MemoryStore
 from tests.runtime.fakes import Bench
 
 
@@ -130,3 +131,26 @@ def test_a_thread_takes_after_a_strand_and_not_after_the_thread_that_the_run_is_
     thread.start()
     thread.join()
     assert seen == [True, False, True]
+
+
+def test_a_thread_of_a_block_keeps_what_it_was_given_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[bool] = []
+
+    def run() -> None:
+        said.append(current() is not None)
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with record("threads", store=MemoryStore()):
+        thread: Any = threading.Thread(target=own)
+        thread.run = run
+        with monkeypatch.context() as patch:
+            patch.setattr(threads, "_real_start", refused)
+            with pytest.raises(RuntimeError, match="new thread"):
+                thread.start()
+        assert thread.run is run
+        thread.start()
+        thread.join()
+    assert said == [True]
+    assert thread.run is run

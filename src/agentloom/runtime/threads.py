@@ -144,11 +144,10 @@ def carried(works: list[object]) -> Scope | None:
 
 
 def _start_carrying(thread: threading.Thread, scope: Scope) -> None:
-    run, shadowed = thread.run, thread.__dict__.get("run")
+    run, put_back = _what_it_runs(thread)
 
     def body() -> None:
-        if shadowed is None:
-            del thread.__dict__["run"]
+        put_back()
         with entered(scope):
             run()
 
@@ -156,8 +155,21 @@ def _start_carrying(thread: threading.Thread, scope: Scope) -> None:
     try:
         start_aside(thread)
     except RuntimeError:  # the system has no more threads
-        thread.__dict__.pop("run", None)
+        put_back()
         raise
+
+
+def _what_it_runs(thread: threading.Thread) -> tuple[Callable[[], None], Callable[[], None]]:
+    """The ``run`` of a thread, and what puts it back where another one was put in its place."""
+    run, own = thread.run, thread.__dict__.get("run")
+
+    def put_back() -> None:
+        if own is None:
+            thread.__dict__.pop("run", None)
+        else:
+            cast(Any, thread).run = own
+
+    return run, put_back
 
 
 # -- starting, joining -------------------------------------------------------------------------------------------------
@@ -209,19 +221,18 @@ def _start(self: threading.Thread) -> None:
         start_aside(self)
         return
     strand, context = _adopted(session, self.name, daemon=self.daemon)
-    baton, run, shadowed = strand.baton, self.run, self.__dict__.get("run")
+    baton, (run, put_back) = strand.baton, _what_it_runs(self)
     cast(Any, self).agentloom_strand = strand
 
     def body() -> None:
-        if shadowed is None:
-            del self.__dict__["run"]
+        put_back()
         baton.life(strand, lambda: context.run(_whole, self, run))
 
     cast(Any, self).run = body
     try:
         baton.launch(strand, self, _real_start)
     except RuntimeError:  # the system has no more threads
-        self.__dict__.pop("run", None)
+        put_back()
         raise
 
 
